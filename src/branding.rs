@@ -19,11 +19,15 @@ pub use logo::Logo;
 pub use sale::{Pack, Sale, Seller};
 
 use crate::catalog::LocalizedText;
-use crate::limits::branding::{
-    ABOUT_CHARS_MAX, ADDRESS_CHARS_MAX, LINKS_MAX, NAME_CHARS_MAX, SITE_FILE_BYTES_MAX, TAGLINE_CHARS_MAX,
-};
+use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
 use sale::TypedSale;
 
+/// Size of `site.toml`.
+const SITE_FILE_BYTES_MAX: u64 = 64 * 1024;
+/// Length of an address.
+const ADDRESS_CHARS_MAX: usize = 2_000;
+/// Links at the foot of every page.
+const LINKS_MAX: usize = 12;
 /// The name of a place that has not been given one.
 const NAME_DEFAULT: &str = "mercato";
 
@@ -53,7 +57,7 @@ pub struct Branding {
 pub struct Contact {
     /// The text of the link.
     pub text: String,
-    /// Where a click leads.
+    /// The target of a click.
     pub address: String,
 }
 
@@ -62,7 +66,7 @@ pub struct Contact {
 pub struct FooterLink {
     /// The text of the link.
     pub title: LocalizedText,
-    /// Where it leads.
+    /// The target of the link.
     pub url: String,
 }
 

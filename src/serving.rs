@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::{
-    AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInDesk, TrustedProxies,
+    AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInControl, TrustedProxies,
 };
 use crate::branding::{Branding, BrandingError};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
@@ -71,7 +71,7 @@ pub enum StartError {
     /// A listener cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: ListenAddress,
         /// The error of the system.
         source: io::Error,
@@ -112,7 +112,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
-        sign_ins: SignInDesk::new(Arc::clone(&ledger)),
+        sign_ins: SignInControl::new(Arc::clone(&ledger)),
         mailer,
         takes_sign_ups: settings.takes_sign_ups,
         ledger,
@@ -181,7 +181,7 @@ fn open_both(
 }
 
 impl Running {
-    /// Where the public API listens.
+    /// The bound address of the public listener.
     pub fn public_address(&self) -> &ListenAddress {
         self.public.net().address()
     }
@@ -194,7 +194,7 @@ impl Running {
         }
     }
 
-    /// Where the operator's side listens.
+    /// The bound address of the admin listener.
     pub fn admin_address(&self) -> &ListenAddress {
         self.admin.net().address()
     }

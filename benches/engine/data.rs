@@ -9,7 +9,7 @@ use mercato_format::Table;
 use crate::lineitem;
 use crate::scale::scale;
 
-/// Where the store file lies.
+/// Path of the store file.
 pub fn path() -> PathBuf {
     lineitem::store(scale(), true)
 }

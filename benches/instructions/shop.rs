@@ -75,7 +75,7 @@ impl Shop {
             search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
-            sign_ins: mercato::access::SignInDesk::new(Arc::clone(&ledger)),
+            sign_ins: mercato::access::SignInControl::new(Arc::clone(&ledger)),
             mailer: None,
             takes_sign_ups: true,
             ledger: Arc::clone(&ledger),

@@ -43,7 +43,7 @@ impl Server {
         Server { running, key, address, _log: log, _data: folder }
     }
 
-    /// Where it listens.
+    /// The address of its public listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

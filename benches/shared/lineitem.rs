@@ -8,7 +8,7 @@ use mercato::render::append_lengths;
 use mercato_format::{BuildOptions, ColumnBuilder, ColumnKind, ColumnSpec, TableMetadata, TableWriter};
 use tpchgen::generators::{LineItem, LineItemGenerator};
 
-/// Where the store file of that scale factor lies, with or without sort indexes; the first call makes it. 1 is
+/// Path of the store file of that scale factor, with or without sort indexes; the first call makes it. 1 is
 /// 6,001,215 rows.
 pub fn store(scale: f64, sort_index: bool) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));

@@ -5,8 +5,9 @@
 use std::net::IpAddr;
 
 use super::client_block::client_block;
-use crate::limits::access::TRUSTED_PROXIES_MAX;
 
+/// Trusted proxy networks in the configuration.
+const TRUSTED_PROXIES_MAX: usize = 64;
 /// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
 const FORWARDED_HOPS_MAX: usize = 16;
 

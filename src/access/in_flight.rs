@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::meter::METER_SHARDS;
 use crate::ledger::{AccountId, KeyId};
 
-/// Whose requests are counted together.
+/// The unit whose concurrent requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// Those with a key.

@@ -24,7 +24,7 @@ pub use passwords::{
     NewPassword, PasswordError, PasswordRefusal, Passwords, SALT_BYTES, compute_password_hash,
 };
 pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
-pub use sign_in::{SignInDesk, SignInRefusal};
+pub use sign_in::{SignInControl, SignInRefusal};
 pub use throttle::Throttled;
 
 use crate::clock::{Clock, Moment};

@@ -10,9 +10,14 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use parking_lot::{Condvar, Mutex};
 
 use crate::ledger::{NotAPasswordHash, PasswordHash};
-use crate::limits::access::{
-    PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, PASSWORD_HASH_KIB, PASSWORD_HASHES_MAX, PASSWORD_WAIT,
-};
+use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
+
+/// Memory of one computation of a password hash, in KiB.
+const PASSWORD_HASH_KIB: u32 = 19 * 1024;
+/// Password hashes that are computed at one time.
+const PASSWORD_HASHES_MAX: usize = 4;
+/// How long a computation waits for another one to end, before it is refused.
+const PASSWORD_WAIT: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Random bytes that salt a hash.
 pub const SALT_BYTES: usize = 16;

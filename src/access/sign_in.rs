@@ -11,11 +11,22 @@ use super::passwords::{PasswordError, Passwords};
 use super::throttle::{Throttle, Throttled};
 use crate::clock::Moment;
 use crate::ledger::{Email, Ledger, Login};
-use crate::limits::access::{
-    MAILS_PER_ADDRESS_MAX, MAILS_PER_EMAIL_MAX, SIGN_IN_WINDOW_SECONDS, SIGN_INS_PER_ADDRESS_MAX,
-    SIGN_INS_PER_EMAIL_MAX, SIGN_UPS_PER_ADDRESS_MAX, TRACKED_ADDRESSES_MAX, TRACKED_EMAILS_MAX,
-};
+use crate::limits::access::TRACKED_ADDRESSES_MAX;
 
+/// E-mail addresses whose sign-ins are counted at one time; the longest silent one makes room.
+const TRACKED_EMAILS_MAX: usize = 65_536;
+/// The time over which failed sign-ins count.
+const SIGN_IN_WINDOW_SECONDS: i64 = 15 * 60;
+/// Failed sign-ins of one client address in `SIGN_IN_WINDOW_SECONDS`.
+const SIGN_INS_PER_ADDRESS_MAX: usize = 50;
+/// Failed sign-ins with one e-mail address in `SIGN_IN_WINDOW_SECONDS`, from all client addresses together.
+const SIGN_INS_PER_EMAIL_MAX: usize = 10;
+/// Sign-ups of one client address in any 24 hours.
+const SIGN_UPS_PER_ADDRESS_MAX: usize = 5;
+/// Mails that one client address may have sent in any 24 hours.
+const MAILS_PER_ADDRESS_MAX: usize = 20;
+/// Mails to one e-mail address in any 24 hours.
+const MAILS_PER_EMAIL_MAX: usize = 5;
 const DAY_SECONDS: i64 = 86_400;
 
 /// Why a sign-in is refused.
@@ -33,7 +44,7 @@ pub enum SignInRefusal {
 }
 
 /// Checks and counts sign-ins, shared by all threads.
-pub struct SignInDesk {
+pub struct SignInControl {
     ledger: Arc<Ledger>,
     passwords: Passwords,
     sign_ins: Counted,
@@ -47,12 +58,12 @@ struct Counted {
     by_email: Throttle<[u8; 16]>,
 }
 
-impl SignInDesk {
+impl SignInControl {
     /// A desk without attempts.
-    pub fn new(ledger: Arc<Ledger>) -> SignInDesk {
+    pub fn new(ledger: Arc<Ledger>) -> SignInControl {
         let addresses = |limit, seconds| Throttle::new(TRACKED_ADDRESSES_MAX, limit, seconds);
         let emails = |limit, seconds| Throttle::new(TRACKED_EMAILS_MAX, limit, seconds);
-        SignInDesk {
+        SignInControl {
             ledger,
             passwords: Passwords::default(),
             sign_ins: Counted {
@@ -99,7 +110,7 @@ impl SignInDesk {
     }
 
     /// Counts an attempt of a client to set a password with a token from the operator, like a sign-in, or refuses it. One
-    /// that succeeds is taken back with [`SignInDesk::forgive_reset`].
+    /// that succeeds is taken back with [`SignInControl::forgive_reset`].
     pub fn admit_reset(&self, address: IpAddr, now: Moment) -> Result<(), Throttled> {
         self.sign_ins.by_address.admit(client_key(address), now)
     }
@@ -109,7 +120,7 @@ impl SignInDesk {
         self.sign_ins.by_address.forgive(client_key(address), at);
     }
 
-    /// Counts a mail that a client asks to have sent to an address, or refuses it.
+    /// Counts a mail to an address that a client requests, or refuses it.
     pub fn admit_mail(&self, email: &Email, address: IpAddr, now: Moment) -> Result<(), Throttled> {
         self.mails.admit(Some(email), address, now)
     }

@@ -8,7 +8,8 @@ use std::path::{Component, Path};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::limits::branding::LOGO_BYTES_MAX;
+/// Size of the picture.
+const LOGO_BYTES_MAX: u64 = 256 * 1024;
 
 /// A picture with its media type.
 #[derive(Debug, Clone, PartialEq, Eq)]

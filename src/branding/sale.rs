@@ -1,4 +1,4 @@
-//! What customers buy and from whom: packs of credits, the rate of the value added tax, and the seller on receipts.
+//! The terms of sale: packs of credits, the rate of the value added tax, and the seller on receipts.
 //!
 //! Amounts are whole cents of a euro. Does not depend on providers or pages.
 
@@ -6,12 +6,19 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{SpannedError, line};
-use crate::limits::branding::{
-    NAME_CHARS_MAX, PACK_CENTS_MAX, PACK_CENTS_MIN, PACKS_MAX, SELLER_ADDRESS_CHARS_MAX,
-    SELLER_ADDRESS_LINES_MAX, VAT_NUMBER_CHARS_MAX,
-};
+use crate::limits::branding::{NAME_CHARS_MAX, PACKS_MAX};
 use crate::limits::ledger::{CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX};
 
+/// Lowest price of a pack in cents, without tax; providers take no less.
+const PACK_CENTS_MIN: u64 = 50;
+/// Highest price of a pack in cents, without tax: with a tax of 100 % it is below `ledger::PRICE_GROSS_MAX`.
+const PACK_CENTS_MAX: u64 = 49_999_999;
+/// Length of the address of the seller, all lines together.
+const SELLER_ADDRESS_CHARS_MAX: usize = 400;
+/// Lines of the address of the seller.
+const SELLER_ADDRESS_LINES_MAX: usize = 8;
+/// Length of the number of the seller for the value added tax.
+const VAT_NUMBER_CHARS_MAX: usize = 40;
 /// Credits of the packs that are offered when none are named, at the list price.
 const PACKS_DEFAULT: [u64; 3] = [2_000, 10_000, 100_000];
 /// The currency of all prices.

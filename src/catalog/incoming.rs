@@ -40,19 +40,19 @@ pub enum Unpublished {
     Incomplete,
 }
 
-/// What the folders of datasets hold beside the published ones.
+/// Unpublished content of the data directory: unfinished files and unpublished datasets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Incoming {
     /// Files that are not in their place yet, by dataset and name.
     pub files: Vec<IncomingFile>,
     /// Datasets that are not published, by name.
     pub unpublished: Vec<(String, Unpublished)>,
-    /// Whether every folder was looked into.
+    /// Whether every folder was scanned.
     pub is_whole: bool,
 }
 
 impl Catalog {
-    /// Looks into at most `folders_max` folders of datasets.
+    /// Scans at most `folders_max` folders of datasets.
     pub fn incoming(&self, folders_max: usize) -> Result<Incoming, CatalogError> {
         let mut folders = self.folders()?;
         folders.sort_by(|(one, _), (other, _)| one.cmp(other));

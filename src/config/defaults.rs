@@ -15,15 +15,15 @@ use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
 use crate::limits::net;
 
-/// Where the public API listens.
+/// Address of the public listener.
 pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// Where the operator's side listens.
+/// Address of the admin listener.
 pub(super) const ADMIN: &str = "127.0.0.1:8081";
 /// How durable a charge is.
 pub(super) const CHARGE_DURABILITY: &str = "power";
 /// How customers pay.
 pub(super) const PAYMENTS: &str = "none";
-/// Where the interface of Stripe is.
+/// Base address of Stripe's API.
 pub(super) const STRIPE_API: &str = "https://api.stripe.com";
 /// Whether people open accounts themselves.
 pub(super) const SIGN_UP: &str = "open";
@@ -31,15 +31,15 @@ pub(super) const SIGN_UP: &str = "open";
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
 /// Appends the default value to the help of a flag.
-pub(super) fn tell(flag: Arg) -> Arg {
-    let Some(default) = told(flag.get_id().as_str()) else { return flag };
+pub(super) fn with_default(flag: Arg) -> Arg {
+    let Some(default) = default_text(flag.get_id().as_str()) else { return flag };
     let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
     flag.help(format!("{help} [default: {default}]"))
 }
 
 /// The default value by field name; `None` for flags without a default.
-fn told(field: &str) -> Option<String> {
-    let told = match field {
+fn default_text(field: &str) -> Option<String> {
+    let text = match field {
         "listen" => LISTEN.to_string(),
         "admin" => ADMIN.to_owned(),
         "workers" => format!("{WORKERS_PER_CORE} for each core, at least {WORKERS_DEFAULT_MIN}"),
@@ -73,7 +73,7 @@ fn told(field: &str) -> Option<String> {
         "requests_in_flight_per_key" => REQUESTS_IN_FLIGHT_PER_KEY_MAX.to_string(),
         _ => return None,
     };
-    Some(told)
+    Some(text)
 }
 
 #[cfg(test)]

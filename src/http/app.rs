@@ -9,7 +9,7 @@ use super::content::documents::Documents;
 use super::content::exports::Exports;
 use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use crate::access::{AccessControl, InFlight, SignInDesk, TrustedProxies};
+use crate::access::{AccessControl, InFlight, SignInControl, TrustedProxies};
 use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
@@ -30,8 +30,8 @@ pub struct App {
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
     pub access: Arc<AccessControl>,
-    /// Where people sign in.
-    pub sign_ins: SignInDesk,
+    /// Checks and counts sign-ins, sign-ups and mails.
+    pub sign_ins: SignInControl,
     /// Sends mail to people, if the operator named a server of mail.
     pub mailer: Option<Mailer>,
     /// Whether people open accounts themselves.
@@ -52,7 +52,7 @@ pub struct App {
     pub documents: Documents,
     /// The operator's token.
     pub admin_token: AdminToken,
-    /// The drawn relations of the last state that was asked for.
+    /// The drawn relations of the last requested state.
     pub graph: GraphCache,
     /// Prints rows ahead of connections.
     pub encoder: Arc<ParallelEncoder>,

@@ -2,11 +2,12 @@
 //!
 //! Handlers choose an error, and this module gives its form on the wire. Does not depend on routes.
 
-use serde::Serialize;
+mod details;
+
 use serde_json::{Map, Value};
 
-use crate::limits::http::FAULTS_BYTES_MAX;
-use crate::query::VALIDATION_ERRORS_MAX;
+use details::reported_count;
+pub use details::{Details, ValidationErrorBody};
 
 /// The kind of an error, with its status and code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,100 +133,6 @@ pub const fn reason_phrase(status: u16) -> &'static str {
     }
 }
 
-/// One fault of a request, in the shape of `details.errors[]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct ValidationErrorBody {
-    /// A stable code for programs.
-    pub reason: String,
-    /// RFC 6901 into the body, or the name of the parameter.
-    pub pointer: String,
-    /// A message for people.
-    pub message: String,
-    /// A remedy.
-    pub hint: String,
-    /// The accepted values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub allowed: Vec<String>,
-    /// The nearest accepted name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suggestion: Option<String>,
-}
-
-impl ValidationErrorBody {
-    /// A fault of a query parameter or header.
-    pub fn parameter(reason: &str, name: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            reason: reason.to_owned(),
-            pointer: name.to_owned(),
-            message: message.into(),
-            hint: hint.into(),
-            ..Self::default()
-        }
-    }
-
-    /// Suggests the nearest name, if one is near.
-    pub fn suggest(&mut self, name: Option<String>) {
-        if let Some(name) = &name {
-            self.hint = format!("did you mean `{name}`?");
-        }
-        self.suggestion = name;
-    }
-}
-
-/// `error.details`: the first fault spread out, facts of the case, then the faults.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Details {
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pointer: Option<String>,
-    hint: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    allowed: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suggestion: Option<String>,
-    #[serde(flatten)]
-    facts: Map<String, Value>,
-    errors: Vec<ValidationErrorBody>,
-}
-
-impl Details {
-    /// A stable code for programs.
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
-
-    /// The remedy.
-    pub fn hint(&self) -> &str {
-        &self.hint
-    }
-
-    /// The accepted values, where they are few.
-    pub fn allowed(&self) -> &[String] {
-        &self.allowed
-    }
-
-    /// Every fault of the request.
-    pub fn faults(&self) -> &[ValidationErrorBody] {
-        &self.errors
-    }
-
-    /// The nearest name that would have been accepted.
-    pub fn suggestion(&self) -> Option<&str> {
-        self.suggestion.as_deref()
-    }
-}
-
-/// The number of reported errors: the first one, and further ones that fit.
-fn told_at_most(faults: &[ValidationErrorBody]) -> usize {
-    let mut bytes = 0_usize;
-    let fits = |fault: &&ValidationErrorBody| {
-        let length = serde_json::to_vec(fault).map_or(0, |text| text.len());
-        bytes = bytes.saturating_add(length);
-        bytes <= FAULTS_BYTES_MAX
-    };
-    faults.iter().take(VALIDATION_ERRORS_MAX).take_while(fits).count().max(1)
-}
-
 /// A refusal on its way to the client.
 #[derive(Debug)]
 pub struct ApiError {
@@ -245,7 +152,7 @@ impl ApiError {
 
     /// A 400 with the first errors of the request, so that a refusal stays small.
     pub fn bad_request(mut faults: Vec<ValidationErrorBody>) -> Self {
-        faults.truncate(told_at_most(&faults));
+        faults.truncate(reported_count(&faults));
         let first = faults.first().cloned().unwrap_or_default();
         let message = match faults.len() {
             0 | 1 => first.message,

@@ -87,7 +87,7 @@ impl Method {
 pub struct LogFields {
     /// Name of the route, once known.
     pub route: &'static str,
-    /// The dataset asked for.
+    /// The requested dataset.
     pub dataset: Option<String>,
     /// Rows returned.
     pub rows: Option<u64>,
@@ -312,9 +312,9 @@ impl Incoming {
 pub(super) struct Exchange {
     pub(super) method: Method,
     pub(super) request_id: RequestId,
-    /// Where the caller stands with its limits.
+    /// The remaining requests of the caller in the minute and the day.
     pub(super) admission: Option<Admission>,
-    /// Where the response goes.
+    /// The client's socket, for the response.
     pub(super) socket: ResponseSocket,
     pub(super) log: LogFields,
     _held: Option<Permit>,

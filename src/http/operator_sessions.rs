@@ -8,7 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::clock::Moment;
 use crate::ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
-use crate::limits::operator::{FORMS_REMEMBERED_MAX, SIGN_IN_SECONDS, SIGN_INS_MAX};
+use crate::limits::operator::SIGN_IN_SECONDS;
+
+/// Browsers that are signed in to the operator's pages at one time; one more ends the oldest.
+const SIGN_INS_MAX: usize = 16;
+/// Sent forms that one sign-in remembers, so that none is done twice.
+const FORMS_REMEMBERED_MAX: usize = 256;
 
 /// The open sign-ins, oldest first.
 #[derive(Default)]

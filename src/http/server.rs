@@ -133,7 +133,7 @@ mod tests {
             search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
-            sign_ins: crate::access::SignInDesk::new(Arc::clone(&ledger)),
+            sign_ins: crate::access::SignInControl::new(Arc::clone(&ledger)),
             mailer: None,
             takes_sign_ups: true,
             ledger,

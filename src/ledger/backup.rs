@@ -62,6 +62,6 @@ pub struct MovedSegment {
     pub last: u64,
     /// Its length.
     pub bytes: u64,
-    /// Where it lies now.
+    /// Its new path.
     pub path: PathBuf,
 }

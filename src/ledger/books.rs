@@ -16,13 +16,15 @@ use super::email::Email;
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::health::Health;
-use super::history::{History, HistoryAsked};
+use super::history::{History, HistoryQuery};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::{CapStanding, LimitsChange};
 use super::login::Login;
 use super::one_time_token::TokenPurpose;
 use super::password_hash::PasswordHash;
-use super::payments::{CheckoutPayment, NewCheckout, PaidCheckout, PurchasesAsked, Reversed, ToldReversal};
+use super::payments::{
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
+};
 use super::pending::Pending;
 use super::progress::Progress;
 use super::relation::Relation;
@@ -66,16 +68,16 @@ pub(super) trait Books: Send + Sync {
     fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId>;
     /// Enters a purchase.
     fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase>;
-    /// Keeps what a customer asks to buy.
+    /// Opens a checkout: the credits and the price of a purchase that is still to be paid.
     fn begin_checkout(&self, new: &NewCheckout) -> Outcome<Checkout>;
-    /// Gives what a checkout asked for, once.
+    /// Gives the credits of a paid checkout, once.
     fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout>;
     /// Takes in that a payment was refunded or disputed.
-    fn reverse_payment(&self, told: &ToldReversal) -> Outcome<Reversed>;
+    fn reverse_payment(&self, reversal: &ReportedReversal) -> Outcome<Reversed>;
     /// The checkout with this id.
     fn checkout(&self, id: CheckoutId) -> Result<Option<Checkout>, ChargeError>;
     /// Checkouts, newest first.
-    fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError>;
+    fn checkouts(&self, query: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError>;
     /// Gives credits; the outcome is the balance.
     fn grant(&self, credit: &CreditRequest) -> Outcome<u64>;
     /// Creates a key.
@@ -145,7 +147,7 @@ pub(super) trait Books: Send + Sync {
     /// At most `limit` entries from a sequence number on, and where to go on.
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError>;
     /// The newest entries of an account, looked for from the end of the log on.
-    fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError>;
+    fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError>;
     /// Adds up every entry and compares the sums with the accounts.
     fn verify(&self) -> Result<AuditReport, ChargeError>;
     /// Writes a backup into a folder.
@@ -157,6 +159,6 @@ pub(super) trait Books: Send + Sync {
     fn health(&self) -> Health;
     /// Numbers for an operator's dashboard.
     fn stats(&self) -> LedgerStats;
-    /// Makes everything durable and lets go of the files.
+    /// Makes everything durable and releases the files.
     fn shutdown(&self);
 }

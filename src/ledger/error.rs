@@ -37,7 +37,7 @@ pub enum ChargeError {
     FreeRowsExceeded {
         /// Rows of one free query.
         limit: u64,
-        /// Rows that were asked for.
+        /// Requested rows.
         requested: u64,
     },
     /// A cap of the key leaves too little. Nothing was taken.
@@ -66,7 +66,7 @@ pub enum ChargeError {
     /// There is no such account.
     #[error("there is no account {account}")]
     UnknownAccount {
-        /// The id that was asked for.
+        /// The requested id.
         account: AccountId,
     },
     /// The account is closed: nothing is sold to it any more.

@@ -1,4 +1,4 @@
-//! The newest entries: of one account for its owner, of all for the operator.
+//! The newest entries of an account.
 //!
 //! The log has no index of accounts, so a search reads it backwards. One search reads a bounded number of segments, and
 //! searches run one at a time. Does not depend on pages.
@@ -8,16 +8,17 @@ use super::entry::{Entry, EntryKind};
 use super::error::{ChargeError, Unavailable};
 use super::id::AccountId;
 use crate::clock::Moment;
-use crate::limits::ledger::HISTORY_WAIT;
 
+/// How long a look for the entries of an account waits for another one.
+const HISTORY_WAIT: std::time::Duration = std::time::Duration::from_millis(1_000);
 /// A clock that was set back dates an entry before its account by so much at most.
 const CLOCK_SECONDS_MAX: i64 = 86_400;
 
-/// A look at the newest entries.
+/// A query for the newest entries of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HistoryAsked {
-    /// The account; nothing for all.
-    pub account: Option<AccountId>,
+pub struct HistoryQuery {
+    /// The account.
+    pub account: AccountId,
     /// When it was created: the search stops there.
     pub created_at: Moment,
     /// Only purchases and grants, and what of purchases was taken back.
@@ -38,14 +39,14 @@ pub struct History {
     pub before: Option<u64>,
 }
 
-impl HistoryAsked {
-    /// Whether an entry is asked for, wherever it stands.
-    pub(super) fn wants<Text>(&self, entry: &Entry<Text>) -> bool {
+impl HistoryQuery {
+    /// Whether an entry belongs to the answer, wherever it stands.
+    pub(super) fn matches<Text>(&self, entry: &Entry<Text>) -> bool {
         let is_credited = matches!(
             entry.kind,
             EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
         );
-        self.account.is_none_or(|account| entry.account == account) && (is_credited || !self.only_credited)
+        entry.account == self.account && (is_credited || !self.only_credited)
     }
 
     /// Whether an entry of this moment was written before the account was there.
@@ -55,10 +56,10 @@ impl HistoryAsked {
 }
 
 impl Ledger {
-    /// The newest entries of an account or of all. Entries of segments that were moved away are not there. While another look is made
-    /// this waits, and is refused after `HISTORY_WAIT`.
-    pub fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+    /// The newest entries of an account. Entries of segments that were moved away are not there. Waits while another search
+    /// runs, and is refused after `HISTORY_WAIT`.
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
         let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;
-        self.books.history(asked)
+        self.books.history(query)
     }
 }

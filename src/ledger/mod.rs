@@ -50,7 +50,7 @@ pub use email::{Email, NotAnEmail};
 pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
 pub use health::Health;
-pub use history::{History, HistoryAsked};
+pub use history::{History, HistoryQuery};
 pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
@@ -60,8 +60,8 @@ pub use one_time_token::TokenPurpose;
 pub use operator::CreatedKey;
 pub use password_hash::{NotAPasswordHash, PasswordHash};
 pub use payments::{
-    CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesAsked, Reversed,
-    ToldReversal,
+    CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesQuery, ReportedReversal,
+    Reversed,
 };
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
@@ -77,7 +77,7 @@ pub use reservation::Reservation;
 pub use reversal::ReversalEvent;
 pub use sign_in::IssuedToken;
 pub use token::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
-pub use usage::{Usage, UsageAsked, UsageLine};
+pub use usage::{Usage, UsageLine, UsageQuery};
 
 use crate::clock::Moment;
 use crate::histogram::Counted;
@@ -169,7 +169,7 @@ impl Ledger {
         self.books.health()
     }
 
-    /// Makes everything durable and lets go of the files. What comes later is refused.
+    /// Makes everything durable and releases the files. Refuses later operations.
     pub fn shutdown(&self) {
         self.books.shutdown();
     }
@@ -191,7 +191,7 @@ impl Ledger {
 
     /// Refuses a caller who can afford nothing, before any work is done for it.
     ///
-    /// Without a claim and without a cap on the key this looks at memory only. With a claim it asks the books whether the
+    /// Without a claim and without a cap on the key this looks at memory only. With a claim it looks up in the books whether the
     /// request was paid.
     pub fn can_afford_anything(
         &self,

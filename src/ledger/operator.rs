@@ -49,7 +49,7 @@ impl Ledger {
         self.books.purchase(&request)?.durable()
     }
 
-    /// Sells credits for a payment: the same purchase of the same account is entered once however often it is asked for, and
+    /// Sells credits for a payment: the same purchase of the same account is entered once however often it is requested, and
     /// another one for the same payment is refused, of whatever account.
     pub fn buy_once(
         &self,

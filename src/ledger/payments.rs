@@ -1,7 +1,7 @@
-//! The calls of payments: ask to buy, pay, refund, dispute, and list.
+//! The calls of payments: begin a checkout, pay it, reverse its payment, and list checkouts.
 //!
-//! Whatever is told how often and in whatever order, a payment gives its credits once, and what of it went back takes them
-//! back in proportion. Every call that changes something waits until it is durable. Does not depend on providers, pages or
+//! Reports of a provider may come in any order and more than once. A payment gives its credits once; refunds and disputes
+//! take them back in proportion. Every call that changes something waits until it is durable. Does not depend on providers, pages or
 //! networks.
 
 use super::Ledger;
@@ -14,7 +14,7 @@ use super::reversal::ReversalEvent;
 use crate::clock::Moment;
 use crate::limits::ledger::CHECKOUTS_PER_PAGE_MAX;
 
-/// Credits that a customer asks to buy.
+/// A checkout that is to be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCheckout {
     /// The customer's account.
@@ -23,7 +23,7 @@ pub struct NewCheckout {
     pub provider: String,
     /// The credits.
     pub credits: u64,
-    /// What they cost.
+    /// Their price.
     pub price: Price,
     /// Random bytes from the operating system.
     pub random: [u8; CHECKOUT_RANDOM_BYTES],
@@ -31,10 +31,10 @@ pub struct NewCheckout {
     pub at: Moment,
 }
 
-/// A payment as the provider tells it. It must be what the checkout asked for.
+/// A payment as the provider reports it. It must agree with its checkout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckoutPayment {
-    /// What was paid for.
+    /// The checkout that was paid.
     pub checkout: CheckoutId,
     /// The payment.
     pub payment: PaymentId,
@@ -42,7 +42,7 @@ pub struct CheckoutPayment {
     pub account: AccountId,
     /// The credits, as the provider remembers them.
     pub credits: u64,
-    /// What was paid, tax included, in minor units.
+    /// The amount, tax included, in minor units.
     pub gross: u64,
     /// In which currency, in capital letters.
     pub currency: String,
@@ -62,25 +62,25 @@ pub enum PaidCheckout {
     },
     /// They were given before. Nothing was changed.
     Replayed,
-    /// The payment is not what was asked for. Nothing was changed.
+    /// The payment contradicts its checkout. Nothing was changed.
     Refused(Contradiction),
 }
 
-/// How a payment differs from what was asked for.
+/// How a payment contradicts its checkout.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Contradiction {
     /// The books have no such checkout: they were restored from an older backup, or it is one of another marketplace.
     #[error("the books have no such checkout")]
     UnknownCheckout,
     /// A field is another one.
-    #[error("{field}: {asked} was asked for, {told} was told")]
+    #[error("{field}: {requested} was asked for, {reported} was told")]
     Differs {
         /// The field.
         field: &'static str,
-        /// What the checkout says.
-        asked: String,
-        /// What the provider says.
-        told: String,
+        /// Its value in the checkout.
+        requested: String,
+        /// Its value in the provider's report.
+        reported: String,
     },
     /// The checkout was paid by another payment.
     #[error("the checkout was paid before, by {payment}")]
@@ -93,23 +93,23 @@ pub enum Contradiction {
     PaymentUsed,
 }
 
-/// News that a payment was refunded or disputed.
+/// A provider's report that a payment was refunded or disputed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ToldReversal {
+pub struct ReportedReversal {
     /// The payment.
     pub payment: PaymentId,
-    /// The news.
+    /// The change of the payment.
     pub event: ReversalEvent,
     /// When.
     pub at: Moment,
 }
 
-/// The outcome of such news.
+/// The outcome of such a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reversed {
     /// It was known. Nothing was changed.
     Unchanged,
-    /// The payment is not known; the news waits for it.
+    /// The payment is not known; the report waits for it.
     Kept,
     /// The credits of the payment are as they should be.
     Settled {
@@ -120,9 +120,9 @@ pub enum Reversed {
     },
 }
 
-/// A page of purchases.
+/// A query for a page of purchases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PurchasesAsked {
+pub struct PurchasesQuery {
     /// Only of this account.
     pub account: Option<AccountId>,
     /// Only those with a lower number than this one; nothing for the newest.
@@ -141,37 +141,38 @@ pub struct Purchases {
 }
 
 impl CheckoutPayment {
-    /// How the payment differs from what was asked for.
-    pub(super) fn contradiction(&self, asked: &Checkout) -> Option<Contradiction> {
+    /// How the payment contradicts its checkout.
+    pub(super) fn contradiction(&self, checkout: &Checkout) -> Option<Contradiction> {
         let fields = [
-            ("provider", asked.provider.clone(), self.payment.provider.clone()),
-            ("account", asked.account.to_string(), self.account.to_string()),
-            ("credits", asked.credits.to_string(), self.credits.to_string()),
-            ("amount", asked.price.gross.to_string(), self.gross.to_string()),
-            ("currency", asked.price.currency.clone(), self.currency.clone()),
+            ("provider", checkout.provider.clone(), self.payment.provider.clone()),
+            ("account", checkout.account.to_string(), self.account.to_string()),
+            ("credits", checkout.credits.to_string(), self.credits.to_string()),
+            ("amount", checkout.price.gross.to_string(), self.gross.to_string()),
+            ("currency", checkout.price.currency.clone(), self.currency.clone()),
         ];
-        let (field, asked, told) = fields.into_iter().find(|(_, asked, told)| asked != told)?;
-        Some(Contradiction::Differs { field, asked, told: told.chars().take(40).collect() })
+        let (field, requested, reported) =
+            fields.into_iter().find(|(_, requested, reported)| requested != reported)?;
+        Some(Contradiction::Differs { field, requested, reported: reported.chars().take(40).collect() })
     }
 }
 
 impl Ledger {
-    /// Keeps what a customer asks to buy, before they pay for it. At most `UNPAID_CHECKOUTS_MAX` of an account wait for their
-    /// payment at one time; one more is refused, as is one for a closed account.
+    /// Opens a checkout, before the customer pays. At most `UNPAID_CHECKOUTS_MAX` of an account wait for their payment at one
+    /// time; one more is refused, as is one for a closed account.
     pub fn begin_checkout(&self, new: &NewCheckout) -> Result<Checkout, ChargeError> {
         self.books.begin_checkout(new)?.durable()
     }
 
-    /// Gives the credits of a checkout that was paid: once, however often the payment is told, and in the same batch in which
+    /// Gives the credits of a checkout that was paid: once, however often the payment is reported, and in the same batch in which
     /// the payment is noted.
     pub fn pay_checkout(&self, payment: &CheckoutPayment) -> Result<PaidCheckout, ChargeError> {
         self.books.pay_checkout(payment)?.durable()
     }
 
-    /// Takes back, or gives again, the credits of a payment in proportion to what of it was refunded or disputed, as far as
-    /// the balance has them.
-    pub fn reverse_payment(&self, told: &ToldReversal) -> Result<Reversed, ChargeError> {
-        self.books.reverse_payment(told)?.durable()
+    /// Takes back, or gives again, the credits of a payment in proportion to its refunds and disputes, as far as the balance
+    /// has them.
+    pub fn reverse_payment(&self, reversal: &ReportedReversal) -> Result<Reversed, ChargeError> {
+        self.books.reverse_payment(reversal)?.durable()
     }
 
     /// The checkout with this id.
@@ -179,11 +180,11 @@ impl Ledger {
         self.books.checkout(id)
     }
 
-    /// What customers asked to buy from a payment provider, newest first. Purchases that the operator entered by hand are not
-    /// among them.
-    pub fn purchases(&self, asked: &PurchasesAsked) -> Result<Purchases, ChargeError> {
-        let limit = asked.limit.clamp(1, CHECKOUTS_PER_PAGE_MAX);
-        let more = PurchasesAsked { limit: limit.saturating_add(1), ..*asked };
+    /// The checkouts of customers at a payment provider, paid or not, newest first. They exclude purchases that the operator
+    /// entered by hand.
+    pub fn purchases(&self, query: &PurchasesQuery) -> Result<Purchases, ChargeError> {
+        let limit = query.limit.clamp(1, CHECKOUTS_PER_PAGE_MAX);
+        let more = PurchasesQuery { limit: limit.saturating_add(1), ..*query };
         let mut purchases = self.books.checkouts(&more)?;
         let has_more = purchases.len() > limit;
         purchases.truncate(limit);

@@ -16,7 +16,7 @@ use super::id::AccountId;
 use super::id::KeyId;
 use super::key_limits::{CapStanding, KeyLimits};
 
-use super::usage::{Usage, UsageAsked, UsageLine};
+use super::usage::{Usage, UsageLine, UsageQuery};
 use crate::clock::{Moment, UtcDay};
 use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX};
 
@@ -79,15 +79,15 @@ impl Ledger {
     }
 
     /// The usage of an account in the last days: oldest day first, by dataset within a day, then by key if requested.
-    pub fn usage(&self, asked: &UsageAsked, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
-        let days = i32::try_from(asked.days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
+    pub fn usage(&self, query: &UsageQuery, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
+        let days = i32::try_from(query.days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
         let first = now.day().plus_days(1 - days);
         let mut sums: BTreeMap<(UtcDay, String, Option<KeyId>), Usage> = BTreeMap::new();
         let mut after: Option<UsageLine> = None;
         loop {
-            let page = self.books.usage(asked.account, first, after.as_ref(), ENTRIES_PER_PAGE_MAX)?;
-            for line in page.iter().filter(|line| asked.key.is_none() || line.key == asked.key) {
-                let key = line.key.filter(|_| asked.by_key);
+            let page = self.books.usage(query.account, first, after.as_ref(), ENTRIES_PER_PAGE_MAX)?;
+            for line in page.iter().filter(|line| query.key.is_none() || line.key == query.key) {
+                let key = line.key.filter(|_| query.by_key);
                 let sum = sums.entry((line.day, line.dataset.clone(), key)).or_default();
                 sum.add(Usage { requests: line.requests, rows: line.rows, credits: line.credits });
             }

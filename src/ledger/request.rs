@@ -80,6 +80,8 @@ pub struct Purchase {
     pub balance: u64,
     /// Their price, in cents of a euro, VAT excluded.
     pub cents: u64,
+    /// The number of the entry that gave them.
+    pub sequence: u64,
     /// Whether they were entered before, under the same reference; nothing was added then.
     pub is_replayed: bool,
 }

@@ -16,7 +16,7 @@ pub struct Letter {
     pub text: String,
 }
 
-/// Who sends: an address, with a name if need be.
+/// The sender: an address, with or without a name.
 #[derive(Clone)]
 pub struct Sender(Mailbox);
 

@@ -1,4 +1,4 @@
-//! The queue of mails and the thread behind it: attempts, pauses, and counts of what came of them.
+//! The queue of mails and the thread behind it: attempts, pauses, and counts by outcome.
 
 use std::io;
 use std::sync::Arc;
@@ -6,33 +6,42 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender as Lane, bounded};
+use crossbeam_channel::{Receiver, Sender as JobSender, bounded};
 use lettre::transport::smtp::Error;
 use lettre::{Message, SmtpTransport, Transport};
 
 use super::letter::{Letter, Sender};
 use super::server::SmtpServer;
-use crate::limits::mail::{END_WAIT, MAILS_QUEUED_MAX, MAILS_RETRIED_MAX, RETRY_PAUSES};
 use crate::sample::Sample;
 
+/// Mails that may wait to be written and sent; one more is dropped and counted.
+const MAILS_QUEUED_MAX: usize = 256;
+/// Mails that wait for another attempt; one more is given up.
+const MAILS_RETRIED_MAX: usize = 256;
+/// Pauses before a mail is tried again. After the last attempt it is given up.
+const RETRY_PAUSES: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(15), Duration::from_secs(120), Duration::from_secs(600)];
+/// Longest wait for unsent mails when the server stops.
+const END_WAIT: Duration = Duration::from_secs(5);
+
 /// Writes a letter, or finds that there is none to send.
-type Writing = Box<dyn FnOnce() -> Option<Letter> + Send>;
+type LetterWriter = Box<dyn FnOnce() -> Option<Letter> + Send>;
 
 /// Takes mails in. Shared by all threads.
 pub struct Mailer {
-    orders: Lane<Order>,
+    jobs: JobSender<Job>,
     counts: Arc<Counts>,
 }
 
 /// The thread that sends; dropping this ends it, after a bounded time for what waits.
 pub struct MailThread {
-    orders: Lane<Order>,
+    jobs: JobSender<Job>,
     is_ending: Arc<AtomicBool>,
     ended: Receiver<()>,
 }
 
-enum Order {
-    Write(Writing),
+enum Job {
+    Write(LetterWriter),
     End,
 }
 
@@ -48,13 +57,13 @@ impl Mailer {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The server cannot be spoken to as asked, or the thread cannot be had.
+    /// The TLS settings of the server cannot be used, or the thread cannot be started.
     pub fn start(server: &SmtpServer, sender: Sender) -> io::Result<(Mailer, MailThread)> {
         let transport = server.transport(sender.domain()).map_err(io::Error::other)?;
-        let (orders, waiting) = bounded(MAILS_QUEUED_MAX);
+        let (jobs, waiting) = bounded(MAILS_QUEUED_MAX);
         let (alive, ended) = bounded(0);
         let (counts, is_ending) = (Arc::<Counts>::default(), Arc::<AtomicBool>::default());
-        let mut desk = Desk {
+        let mut worker = Worker {
             transport,
             sender,
             counts: Arc::clone(&counts),
@@ -62,23 +71,23 @@ impl Mailer {
             later: Vec::new(),
         };
         thread::Builder::new().name("mail".to_owned()).spawn(move || {
-            desk.work(&waiting);
+            worker.work(&waiting);
             drop(alive);
         })?;
-        Ok((Mailer { orders: orders.clone(), counts }, MailThread { orders, is_ending, ended }))
+        Ok((Mailer { jobs: jobs.clone(), counts }, MailThread { jobs, is_ending, ended }))
     }
 
     /// Has a letter written and sent, soon and by another thread. Where too many wait, it is dropped, counted and logged.
     pub fn submit(&self, write: impl FnOnce() -> Option<Letter> + Send + 'static) {
         self.counts.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.orders.try_send(Order::Write(Box::new(write))).is_err() {
+        if self.jobs.try_send(Job::Write(Box::new(write))).is_err() {
             self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             tracing::error!("a mail is dropped: too many wait to be sent");
         }
     }
 
-    /// What came of the mails, as metrics.
+    /// Counts of mails by outcome, as metrics.
     pub fn sampler(&self) -> impl Fn() -> Vec<Sample> + Send + Sync + use<> {
         let counts = Arc::clone(&self.counts);
         move || {
@@ -104,14 +113,14 @@ impl Drop for MailThread {
     fn drop(&mut self) {
         self.is_ending.store(true, Ordering::Relaxed);
         // A full queue wakes the thread too.
-        drop(self.orders.try_send(Order::End));
+        drop(self.jobs.try_send(Job::End));
         // The channel carries nothing: it closes when the thread has ended.
         let _ended_or_late = self.ended.recv_timeout(END_WAIT);
     }
 }
 
 /// The state of the thread.
-struct Desk {
+struct Worker {
     transport: SmtpTransport,
     sender: Sender,
     counts: Arc<Counts>,
@@ -126,18 +135,18 @@ struct Later {
     due: Instant,
 }
 
-impl Desk {
-    fn work(&mut self, orders: &Receiver<Order>) {
+impl Worker {
+    fn work(&mut self, jobs: &Receiver<Job>) {
         while !self.is_ending.load(Ordering::Relaxed) {
-            match orders.recv_timeout(self.pause(Instant::now())) {
-                Ok(Order::Write(write)) => self.write(write),
-                Ok(Order::End) => break,
+            match jobs.recv_timeout(self.pause(Instant::now())) {
+                Ok(Job::Write(write)) => self.write(write),
+                Ok(Job::End) => break,
                 Err(error) if error.is_timeout() => {}
                 Err(_) => break,
             }
             self.try_due(Instant::now());
         }
-        self.end(orders, Instant::now() + END_WAIT);
+        self.end(jobs, Instant::now() + END_WAIT);
     }
 
     /// Until the next attempt; long where there is none.
@@ -146,7 +155,7 @@ impl Desk {
         next.unwrap_or(Duration::from_secs(3_600))
     }
 
-    fn write(&mut self, write: Writing) {
+    fn write(&mut self, write: LetterWriter) {
         let Some(letter) = write() else { return self.done(None) };
         match letter.message(&self.sender) {
             Some(message) => self.attempt(message, 0),
@@ -185,14 +194,14 @@ impl Desk {
     }
 
     /// The last attempt for each mail, as far as there is time.
-    fn end(&mut self, orders: &Receiver<Order>, deadline: Instant) {
+    fn end(&mut self, jobs: &Receiver<Job>, deadline: Instant) {
         let mut lost = 0_usize;
         for later in std::mem::take(&mut self.later) {
             let is_sent = Instant::now() < deadline && self.transport.send(&later.message).is_ok();
             lost = lost.saturating_add(usize::from(!is_sent));
         }
-        for order in orders.try_iter() {
-            let Order::Write(write) = order else { continue };
+        for job in jobs.try_iter() {
+            let Job::Write(write) = job else { continue };
             if Instant::now() >= deadline {
                 lost = lost.saturating_add(1);
                 continue;
@@ -219,7 +228,7 @@ impl Desk {
     }
 }
 
-/// What went wrong, without the words of the server: they often repeat the address of the receiver.
+/// The kind of an error, without the server's text, which often repeats the address of the receiver.
 fn reason(error: &Error) -> String {
     let kind = if error.is_timeout() {
         "the server did not answer in time"

@@ -10,7 +10,8 @@ use lettre::transport::smtp::extension::ClientId;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use crate::limits::mail::SMTP_WAIT;
+/// Longest wait for the server of mail to connect or to answer.
+const SMTP_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// How the connection is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -61,7 +61,7 @@ impl ClassPlan {
 
 /// Callbacks about requests.
 pub struct NetParts {
-    /// Where tiny_http listens.
+    /// The private address on which tiny_http listens.
     pub upstream: PrivateAddress,
     /// Determines class and client.
     pub classifier: Arc<Classifier>,
@@ -104,7 +104,7 @@ impl Bound {
         Ok(Self { poll, listener, address, limits, classes, slots, completions })
     }
 
-    /// Where workers claim the sockets of clients.
+    /// The slots from which workers claim the sockets of clients.
     pub fn slots(&self) -> &Arc<Slots> {
         &self.slots
     }
@@ -170,7 +170,7 @@ pub struct NetServer {
 }
 
 impl NetServer {
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> &ListenAddress {
         &self.address
     }
@@ -215,7 +215,7 @@ fn run(event_loop: EventLoop) -> bool {
 fn connections_possible(wanted: usize) -> usize {
     let wanted = u64::try_from(wanted.saturating_add(DESCRIPTORS_RESERVED)).unwrap_or(u64::MAX);
     let allowed = usize::try_from(raise_descriptor_limit(wanted)).unwrap_or(usize::MAX);
-    // Where there are few, connections get half of them.
+    // If the system allows few descriptors, connections get half of them.
     allowed.saturating_sub(DESCRIPTORS_RESERVED.min(allowed / 2)).max(CONNECTIONS_MIN)
 }
 

@@ -10,7 +10,9 @@ use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
 use crate::clock::Moment;
 use crate::ledger::{AccountId, ChargeError, Ledger, NotAPasswordHash, PasswordHash, TokenPurpose};
-use crate::limits::operator::ACCOUNTS_PER_PAGE_MAX;
+
+/// Accounts of one page.
+const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
 
 pub(super) fn create(context: &Context<'_>, name: &str) -> Result<CommandOutput, CommandError> {
     let id = context.ledger.create_account(name, context.now)?;

@@ -191,7 +191,7 @@ pub struct AccountClosed {
     pub account: String,
     /// When it was closed.
     pub closed_at: Option<String>,
-    /// What is left on it. It can no longer be spent.
+    /// The remaining balance. It can no longer be spent.
     pub credits: u64,
 }
 

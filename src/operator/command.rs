@@ -173,7 +173,7 @@ pub enum OperatorCommand {
         /// Entries to examine for the page.
         limit: usize,
     },
-    /// Lists what customers asked to buy from the payment provider, newest first, in pages.
+    /// Lists the checkouts of customers at the payment provider, newest first, in pages.
     ListPayments {
         /// Only of this account.
         #[serde(default, skip_serializing_if = "Option::is_none")]

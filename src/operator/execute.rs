@@ -13,12 +13,13 @@ use super::report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, U
 use crate::clock::Moment;
 use crate::ledger::{
     AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, PaymentId,
-    UsageAsked,
+    UsageQuery,
 };
 use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::limits::operator::ENTRIES_PER_PAGE_MAX;
 use crate::payments::{Payments, ReconcileError};
 
+/// Entries of one page.
+const ENTRIES_PER_PAGE_MAX: usize = 1_000;
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
 
@@ -188,7 +189,7 @@ fn usage(
         let rule = format!("{key} is no key of {id}");
         return Err(ChargeError::Invalid { field: "key", rule }.into());
     }
-    let lines = context.ledger.usage(&UsageAsked { account: id, days, key, by_key }, context.now)?;
+    let lines = context.ledger.usage(&UsageQuery { account: id, days, key, by_key }, context.now)?;
     let usage = lines.iter().map(UsageDay::of).collect();
     Ok(CommandOutput::Usage(Usage { account: id.to_string(), days, usage }))
 }

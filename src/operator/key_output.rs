@@ -43,7 +43,7 @@ pub struct Key {
     pub revoked_at: Option<String>,
     /// Its limits.
     pub limits: Limits,
-    /// The credits spent; null on a key without caps, and while the books cannot tell.
+    /// The credits spent; null on a key without caps, and while the books are down.
     pub spent: Option<Spent>,
 }
 

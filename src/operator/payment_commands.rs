@@ -1,9 +1,9 @@
-//! Commands on payments: list what customers bought, and compare the books with the payment provider.
+//! Commands on payments: list checkouts, and compare the books with the payment provider.
 
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
 use super::payment_output::{FoundPayment, PaymentLine, Payments, Reconciliation, UnexplainedPayment};
-use crate::ledger::PurchasesAsked;
+use crate::ledger::PurchasesQuery;
 use crate::limits::ledger::CHECKOUTS_PER_PAGE_MAX;
 use crate::payments::ReconcileError;
 
@@ -16,8 +16,8 @@ pub(super) fn list(
     let limit = limit.unwrap_or(CHECKOUTS_PER_PAGE_MAX);
     check_range("limit", limit as u64, CHECKOUTS_PER_PAGE_MAX as u64)?;
     let account = account.map(|account| find(context.ledger, account)).transpose()?;
-    let asked = PurchasesAsked { account: account.map(|account| account.id()), before, limit };
-    let page = context.ledger.purchases(&asked)?;
+    let query = PurchasesQuery { account: account.map(|account| account.id()), before, limit };
+    let page = context.ledger.purchases(&query)?;
     let payments = page.purchases.iter().map(|checkout| PaymentLine::of(checkout, context.now)).collect();
     Ok(CommandOutput::Payments(Payments { payments, next_before: page.before }))
 }

@@ -12,13 +12,13 @@ use crate::payments::{Found, Unexplained};
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Payments {
-    /// What customers asked to buy, newest first.
+    /// The checkouts of customers, newest first.
     pub payments: Vec<PaymentLine>,
     /// The number before which the next page begins, if any.
     pub next_before: Option<u64>,
 }
 
-/// What a customer asked to buy, and what became of it.
+/// A checkout and its state.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentLine {
@@ -42,15 +42,15 @@ pub struct PaymentLine {
     pub gross_cents: u64,
     /// The currency.
     pub currency: String,
-    /// When the customer asked.
+    /// When the customer ordered.
     pub created_at: String,
-    /// What the provider calls the payment; nothing before it.
+    /// The provider's id of the payment; nothing before it.
     pub payment: Option<String>,
     /// When it came.
     pub paid_at: Option<String>,
-    /// What of the price went back.
+    /// The refunded part of the price.
     pub refunded_cents: u64,
-    /// What of the price the bank asks back or has got back.
+    /// The part of the price that the bank reclaims or has reclaimed.
     pub disputed_cents: u64,
     /// Credits that were taken back.
     pub credits_taken_back: u64,
@@ -89,11 +89,11 @@ impl PaymentLine {
 pub struct Reconciliation {
     /// Payments, refunds and disputes that the provider listed.
     pub listed: u64,
-    /// What no notification had told, and the books know now; the first of them.
+    /// Events without a notification, which the books have taken now; the first of them.
     pub found: Vec<FoundPayment>,
     /// How many there were.
     pub found_count: u64,
-    /// What the books did not take; the first of them.
+    /// Events that the books refused; the first of them.
     pub unexplained: Vec<UnexplainedPayment>,
     /// How many there were.
     pub unexplained_count: u64,
@@ -101,10 +101,10 @@ pub struct Reconciliation {
     pub complete: bool,
 }
 
-/// A payment that no notification had told.
+/// A payment without a notification.
 #[derive(Serialize)]
 pub struct FoundPayment {
-    /// What the provider calls it.
+    /// The provider's id of the payment.
     pub payment: String,
     /// `granted` or `reversed`.
     pub outcome: &'static str,
@@ -120,7 +120,7 @@ impl FoundPayment {
 /// A payment that contradicts the books.
 #[derive(Serialize)]
 pub struct UnexplainedPayment {
-    /// What the provider calls it.
+    /// The provider's id of the payment.
     pub id: String,
     /// Why the books did not take it.
     pub reason: String,

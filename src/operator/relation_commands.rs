@@ -5,7 +5,9 @@ use super::output::CommandOutput;
 use super::relation_output::{RelationAdded, RelationLine, Relations};
 use crate::ledger::{Relation, RelationKey};
 use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
-use crate::limits::operator::RELATIONS_PER_PAGE_MAX;
+
+/// Relations of one page.
+const RELATIONS_PER_PAGE_MAX: usize = 1_000;
 
 /// `names` are the datasets at both ends, and the type.
 pub(super) fn add(

@@ -1,8 +1,8 @@
 //! Payments: a provider takes the money, and the books give the credits.
 //!
 //! ```text
-//! a form       asks the books for a checkout, and the provider for a page on which it is paid
-//! a webhook    tells what was paid, refunded or disputed ─┐
+//! a form       opens a checkout in the books, and a page of the provider on which it is paid
+//! a webhook    reports payments, refunds and disputes    ─┐
 //! a pass       lists the same at the provider, hourly    ─┴► `News` ──► the books, which take each once
 //! ```
 //!
@@ -29,8 +29,8 @@ use demo::Demo;
 #[derive(Default)]
 pub struct Payments {
     provider: Option<Arc<dyn Provider>>,
-    /// Held during a pass over what the provider knows.
-    passing: Mutex<()>,
+    /// Held during a comparison with the provider.
+    comparing: Mutex<()>,
 }
 
 impl Payments {
@@ -46,7 +46,7 @@ impl Payments {
 
     /// Payments at this provider.
     pub fn over(provider: Arc<dyn Provider>) -> Payments {
-        Payments { provider: Some(provider), passing: Mutex::default() }
+        Payments { provider: Some(provider), comparing: Mutex::default() }
     }
 
     /// The provider.

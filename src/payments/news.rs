@@ -1,11 +1,11 @@
-//! What a provider tells, and how the books take it.
+//! News of a provider: payments and their reversals, and their entry into the books.
 //!
 //! The same whether a webhook brought it or a pass found it. Does not depend on providers.
 
 use crate::clock::Moment;
 use crate::ledger::{
-    ChargeError, Checkout, CheckoutPayment, Contradiction, Ledger, PaidCheckout, PaymentId, Reversed,
-    ToldReversal,
+    ChargeError, Checkout, CheckoutPayment, Contradiction, Ledger, PaidCheckout, PaymentId, ReportedReversal,
+    Reversed,
 };
 
 /// Something that concerns credits.
@@ -14,10 +14,10 @@ pub enum News {
     /// A checkout was paid.
     Paid(CheckoutPayment),
     /// A payment was refunded or disputed.
-    Reversed(ToldReversal),
+    Reversed(ReportedReversal),
 }
 
-/// What the books made of it. It is durable.
+/// The durable outcome of news in the books.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Applied {
     /// Credits were given.
@@ -28,12 +28,12 @@ pub enum Applied {
     Kept,
     /// It was known.
     Known,
-    /// It contradicts what was asked for. Nothing was changed.
+    /// It contradicts its checkout. Nothing was changed.
     Refused(Contradiction),
 }
 
 impl News {
-    /// What a click on the page of a demonstration pays.
+    /// The payment of a checkout by a click, on the page of a demonstration.
     pub fn of_click(checkout: &Checkout, provider: &'static str, at: Moment) -> News {
         let payment = PaymentId { provider: provider.to_owned(), id: checkout.id.to_string() };
         News::Paid(CheckoutPayment {
@@ -51,11 +51,11 @@ impl News {
     pub fn payment(&self) -> &PaymentId {
         match self {
             News::Paid(paid) => &paid.payment,
-            News::Reversed(told) => &told.payment,
+            News::Reversed(reversal) => &reversal.payment,
         }
     }
 
-    /// Tells the books, and waits until that is durable.
+    /// Enters the news into the books, and waits until that is durable.
     pub fn apply(&self, ledger: &Ledger) -> Result<Applied, ChargeError> {
         let payment = self.payment().id.as_str();
         Ok(match self {
@@ -72,7 +72,7 @@ impl News {
                     Applied::Refused(contradiction)
                 }
             },
-            News::Reversed(told) => match ledger.reverse_payment(told)? {
+            News::Reversed(reversal) => match ledger.reverse_payment(reversal)? {
                 Reversed::Unchanged => Applied::Known,
                 Reversed::Kept => {
                     tracing::warn!(payment, "a payment that is not known was refunded or disputed");

@@ -17,11 +17,11 @@ pub trait Provider: Send + Sync {
     /// The origin of its pages, to which a form may lead; `None` for pages of this site.
     fn origin(&self) -> Option<&str>;
 
-    /// Opens the page on which a checkout is paid, and gives its address. Asked again for the same checkout, it opens no
-    /// second one.
+    /// Opens the page on which a checkout is paid, and returns its address. A second call for the same checkout
+    /// opens no second page.
     fn open(&self, page: &CheckoutPage<'_>) -> Result<String, ProviderError>;
 
-    /// Reads a notification, after it has proved that the provider sent it. `None` for what does not concern credits.
+    /// Reads a notification, after the proof that the provider sent it. `None` for events that do not concern credits.
     fn read_notification(
         &self,
         signature: Option<&str>,
@@ -29,7 +29,7 @@ pub trait Provider: Send + Sync {
         now: Moment,
     ) -> Result<Option<News>, NotificationError>;
 
-    /// A page of what the provider knows since a moment, newest first, behind the id that ended the page before.
+    /// A page of the provider's events since a moment, newest first, behind the id that ended the page before.
     fn list(
         &self,
         listing: Listing,
@@ -39,11 +39,11 @@ pub trait Provider: Send + Sync {
     ) -> Result<NewsPage, ProviderError>;
 }
 
-/// What the page on which a checkout is paid needs to say.
+/// The content of the page on which a checkout is paid.
 pub struct CheckoutPage<'c> {
     /// The checkout.
     pub checkout: &'c Checkout,
-    /// What is bought, in the language of the customer.
+    /// Name of the bought item, in the language of the customer.
     pub title: &'c str,
     /// The customer's e-mail address.
     pub email: &'c str,
@@ -57,14 +57,14 @@ pub struct CheckoutPage<'c> {
     pub confirm_url: &'c str,
 }
 
-/// What a provider can be asked for.
+/// The lists of events that a provider keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
     /// Checkouts that were paid.
     Payments,
     /// Payments that went back to customers.
     Refunds,
-    /// Payments that banks ask back.
+    /// Payments that banks reclaim.
     Disputes,
 }
 
@@ -76,15 +76,15 @@ impl Listing {
 /// A page of a listing.
 #[derive(Debug, Default)]
 pub struct NewsPage {
-    /// What concerns credits.
+    /// The events that concern credits.
     pub news: Vec<News>,
-    /// What could not be read: its id and why.
+    /// Ids of unreadable events, each with the reason.
     pub unreadable: Vec<(String, String)>,
-    /// Behind which id the next page begins, if there is one.
+    /// The id behind which the next page begins, if there is one.
     pub next: Option<String>,
 }
 
-/// Why a provider did not do what it was asked.
+/// Why a call to a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
     /// No answer came.
@@ -98,7 +98,7 @@ pub enum ProviderError {
     Refused {
         /// The status of HTTP.
         status: u16,
-        /// What it said.
+        /// The provider's message.
         reason: String,
     },
     /// The answer cannot be understood.

@@ -1,7 +1,7 @@
-//! The pass over what the provider knows: it finds what no notification told.
+//! The comparison of the provider's events with the books. It finds events whose notification never came.
 //!
-//! It runs at the start, every hour, and when the operator asks. It tells the books everything that the provider lists of the
-//! last days; what they know changes nothing. Does not depend on the kind of provider.
+//! It runs at the start, every hour, and on the operator's command. It applies every event that the provider lists of the
+//! last days; known events change nothing. Does not depend on the kind of provider.
 
 use std::io;
 use std::sync::Arc;
@@ -15,20 +15,28 @@ use super::news::{Applied, News};
 use super::provider::{Listing, Provider, ProviderError};
 use crate::clock::{Clock, Moment};
 use crate::ledger::{ChargeError, Ledger};
-use crate::limits::payments::{
-    RECONCILE_EVERY, RECONCILE_PAGES_MAX, RECONCILE_RETRY, RECONCILE_SECONDS, RECONCILE_TOLD_MAX,
-};
 
-/// What a pass found.
+/// How far back a comparison with the provider looks.
+const RECONCILE_SECONDS: i64 = 30 * 86_400;
+/// Pages of one list that a comparison reads, of 100 objects each.
+const RECONCILE_PAGES_MAX: usize = 100;
+/// Findings of a comparison that are named; the others are counted.
+const RECONCILE_NAMED_MAX: usize = 100;
+/// Time from one comparison to the next.
+const RECONCILE_EVERY: Duration = Duration::from_secs(3_600);
+/// Time from a failed comparison to the next.
+const RECONCILE_RETRY: Duration = Duration::from_secs(300);
+
+/// The result of a comparison.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reconciliation {
     /// Payments, refunds and disputes that the provider listed.
     pub listed: u64,
-    /// What no notification had told, the first `RECONCILE_TOLD_MAX`.
+    /// Events without a notification, the first `RECONCILE_NAMED_MAX`. The books have taken them.
     pub found: Vec<Found>,
     /// How many there were.
     pub found_count: u64,
-    /// What contradicts the books or cannot be read, the first `RECONCILE_TOLD_MAX`.
+    /// Events that contradict the books or cannot be read, the first `RECONCILE_NAMED_MAX`.
     pub unexplained: Vec<Unexplained>,
     /// How many there were.
     pub unexplained_count: u64,
@@ -36,10 +44,10 @@ pub struct Reconciliation {
     pub is_cut: bool,
 }
 
-/// Something that no notification had told.
+/// An event without a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What the provider calls the payment.
+    /// The provider's id of the payment.
     pub payment: String,
     /// Whether it gave credits; otherwise it was refunded or disputed.
     pub is_grant: bool,
@@ -48,7 +56,7 @@ pub struct Found {
 /// Something that the books did not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unexplained {
-    /// What the provider calls it.
+    /// The provider's id of the event.
     pub id: String,
     /// Why.
     pub reason: String,
@@ -72,19 +80,19 @@ pub enum ReconcileError {
 }
 
 impl Payments {
-    /// Compares what the provider lists of the last `RECONCILE_SECONDS` with the books, and tells them what they lack.
+    /// Applies the provider's events of the last `RECONCILE_SECONDS` to the books, and reports those that they lacked.
     pub fn reconcile(&self, ledger: &Ledger, now: Moment) -> Result<Reconciliation, ReconcileError> {
         let provider = self.provider().ok_or(ReconcileError::NoProvider)?;
-        let _alone = self.passing.try_lock().ok_or(ReconcileError::Busy)?;
+        let _alone = self.comparing.try_lock().ok_or(ReconcileError::Busy)?;
         let mut report = Reconciliation::default();
         for listing in Listing::ALL {
-            pass(provider, listing, ledger, now, &mut report)?;
+            compare(provider, listing, ledger, now, &mut report)?;
         }
         Ok(report)
     }
 }
 
-fn pass(
+fn compare(
     provider: &dyn Provider,
     listing: Listing,
     ledger: &Ledger,
@@ -102,7 +110,7 @@ fn pass(
         }
         for (id, reason) in page.unreadable {
             report.listed = report.listed.saturating_add(1);
-            report.wonder(id, reason);
+            report.note_unexplained(id, reason);
         }
         match page.next {
             Some(next) => after = Some(next),
@@ -119,18 +127,18 @@ impl Reconciliation {
         match applied {
             Applied::Granted | Applied::Settled => {
                 self.found_count = self.found_count.saturating_add(1);
-                if self.found.len() < RECONCILE_TOLD_MAX {
+                if self.found.len() < RECONCILE_NAMED_MAX {
                     self.found.push(Found { payment, is_grant: applied == Applied::Granted });
                 }
             }
-            Applied::Refused(contradiction) => self.wonder(payment, contradiction.to_string()),
+            Applied::Refused(contradiction) => self.note_unexplained(payment, contradiction.to_string()),
             Applied::Kept | Applied::Known => {}
         }
     }
 
-    fn wonder(&mut self, id: String, reason: String) {
+    fn note_unexplained(&mut self, id: String, reason: String) {
         self.unexplained_count = self.unexplained_count.saturating_add(1);
-        if self.unexplained.len() < RECONCILE_TOLD_MAX {
+        if self.unexplained.len() < RECONCILE_NAMED_MAX {
             self.unexplained.push(Unexplained { id, reason });
         }
     }

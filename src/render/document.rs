@@ -23,7 +23,7 @@ pub struct Document<'t> {
     lengths: RenderedLengths<'t>,
 }
 
-/// What encodes the rows of a document.
+/// The encoder of the rows of a document.
 #[derive(Debug, Clone)]
 enum Printer<'t> {
     Text(Format, Arc<Combinations>),
@@ -49,7 +49,7 @@ impl<'t> Document<'t> {
         self.table
     }
 
-    /// What it is.
+    /// The form of its bytes.
     #[must_use]
     pub fn output(&self) -> Output {
         match &self.printer {

@@ -44,7 +44,7 @@ pub enum Format {
     Sse,
 }
 
-/// What rows become.
+/// The form of rendered rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Text in a format.

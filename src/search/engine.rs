@@ -60,7 +60,7 @@ pub struct Hit {
     pub dataset: Arc<Dataset>,
     /// How well it answers: 0 to 1, never rising down the list.
     pub score: f32,
-    /// Where the question was found: names of fields, and `meaning`.
+    /// The fields in which the question was found, and `meaning`.
     pub matched_on: Vec<&'static str>,
     /// A piece of its description or title.
     pub snippet: String,

@@ -111,7 +111,7 @@ mod tests {
     use crate::ledger::{KEY_RANDOM_BYTES, KeyLimits};
     use crate::net::{Budget, RequestParser, Step};
 
-    /// Whose a request with these header lines is.
+    /// The client of a request with these header lines.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
         let peer = IpAddr::from([10, 0, 0, 1]);
         let classifier = classifier(|_, _| 0, Arc::clone(app));

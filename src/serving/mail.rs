@@ -1,6 +1,6 @@
-//! Mail as the settings ask for it.
+//! Starts mail out of the settings.
 //!
-//! Reads the password; how mail is sent, `mail` knows.
+//! Reads the file with the password. Does not depend on SMTP.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,10 +8,12 @@ use std::path::Path;
 
 use super::{StartError, part};
 use crate::config::{MailSettings, Settings};
-use crate::limits::mail::PASSWORD_FILE_BYTES_MAX;
 use crate::mail::{MailThread, Mailer, Sender, SmtpServer};
 
-/// Starts the thread that sends; nothing where no mail is asked for.
+/// Size of the file with the password of the server of mail.
+const PASSWORD_FILE_BYTES_MAX: u64 = 4 * 1024;
+
+/// Starts the thread that sends; nothing without a server of mail in the settings.
 pub(super) fn start(settings: &Settings) -> Result<(Option<Mailer>, Option<MailThread>), StartError> {
     let Some(MailSettings { server, password_file, sender }) = &settings.mail else {
         return Ok((None, None));

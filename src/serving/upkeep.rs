@@ -22,7 +22,7 @@ const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 pub(super) struct Upkeep {
     _watcher: Watcher,
     _verifier: Verifier,
-    /// Nothing where the operator asked for no such pass.
+    /// Nothing when the settings turn the pass off.
     _scrubber: Option<Scrubber>,
 }
 

@@ -6,21 +6,22 @@ use super::frame::Link;
 use super::visit::Visit;
 use super::words::fill;
 use crate::catalog::Dataset;
-use crate::limits::site::SUMMARY_CHARS_MAX;
 
+/// Characters of a description in a list.
+const SUMMARY_CHARS_MAX: usize = 240;
 /// Tags of one entry.
 const TAGS_MAX: usize = 6;
 
 /// One entry.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where the dataset has its page.
+    /// The address of the dataset's page.
     pub url: String,
     /// Its title.
     pub title: String,
     /// The beginning of its description, or the piece of it that answers a question.
     pub summary: String,
-    /// Where a question was found.
+    /// The fields in which a question was found.
     pub found_in: Option<String>,
     /// Rows, price of the whole, licence, version, day.
     pub facts: Vec<String>,

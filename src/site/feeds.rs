@@ -15,7 +15,11 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::http::{App, find_dataset};
-use crate::limits::site::{FEED_ENTRIES_MAX, FEED_TEXT_CHARS_MAX};
+
+/// Entries of a feed.
+const FEED_ENTRIES_MAX: usize = 50;
+/// Characters of the text of an entry of a feed.
+const FEED_TEXT_CHARS_MAX: usize = 2_000;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[

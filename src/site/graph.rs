@@ -24,7 +24,7 @@ pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::P
 const KNOWN: [&str; 1] = ["page"];
 /// Relations of one page of the list.
 const RELATIONS_PER_PAGE: usize = 100;
-/// Where the script finds the relations.
+/// Path of the relations, for the script.
 const GRAPH_PATH: &str = "/api/v1/datasets/relations/graph";
 
 words! {
@@ -64,7 +64,7 @@ struct GraphPage {
     said: String,
     edges: Vec<EdgeRow>,
     pages: Vec<(String, Url, bool)>,
-    /// Where the script finds nodes and edges.
+    /// Address of nodes and edges, for the script.
     data_url: String,
     /// The path in front of the slug of a dataset.
     dataset_prefix: String,
@@ -88,8 +88,8 @@ fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let edges = graph.edges(app);
     let edges = edges.by_name.as_slice();
     let pages = edges.len().div_ceil(RELATIONS_PER_PAGE).max(1);
-    let asked = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
-    let current = asked.clamp(1, pages);
+    let number = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
+    let current = number.clamp(1, pages);
     let first = current.saturating_sub(1).saturating_mul(RELATIONS_PER_PAGE);
     let numbers = visit.numbers;
     let counts = fill(words.counts, numbers.integer(edges.len() as u64));

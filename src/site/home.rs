@@ -15,7 +15,12 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::http::{App, unknown_path};
-use crate::limits::site::{FEATURED_MAX, HOME_TAGS_MAX, NEWEST_MAX};
+use crate::limits::site::NEWEST_MAX;
+
+/// Featured datasets on the home page.
+const FEATURED_MAX: usize = 6;
+/// Tags on the home page.
+const HOME_TAGS_MAX: usize = 30;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/", Guard::Public, home)];

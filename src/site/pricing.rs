@@ -17,7 +17,9 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Price;
 use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
-use crate::limits::site::PRICED_MAX;
+
+/// Datasets in the table of prices.
+const PRICED_MAX: usize = 10;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/pricing", Guard::Public, pricing)];
@@ -33,7 +35,7 @@ struct PricingPage {
     amounts: Vec<Amount>,
     packs: Vec<PackLine>,
     packs_text: Option<String>,
-    /// Where credits are bought, if they can be bought here.
+    /// The page that sells credits, if they can be bought here.
     buy: Option<String>,
     datasets: Vec<Amount>,
     credits: Vec<String>,
@@ -127,7 +129,7 @@ fn packs(visit: &Visit) -> Vec<PackLine> {
 /// The limits that are in force.
 fn limits(app: &App, visit: &Visit) -> Vec<String> {
     let (words, limits) = (visit.words, app.access.limits());
-    let told = [(words.limits_minute, limits.per_minute), (words.limits_day, limits.per_day)];
-    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    let named = [(words.limits_minute, limits.per_minute), (words.limits_day, limits.per_day)];
+    let in_force = named.into_iter().filter(|(_, limit)| *limit > 0);
     in_force.map(|(text, limit)| fill(text, visit.numbers.integer(limit.into()))).collect()
 }

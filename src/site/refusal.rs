@@ -48,7 +48,7 @@ pub(super) fn page(app: &App, request: &Incoming, error: &ApiError) -> Option<Re
 impl RefusalView {
     fn new(visit: &Visit, request: &Incoming, error: &ApiError) -> Self {
         let words = visit.words;
-        let (title, text) = told(words, error.kind());
+        let (title, text) = title_and_text(words, error.kind());
         let meant = error
             .details()
             .and_then(|details| details.suggestion())
@@ -74,7 +74,7 @@ impl RefusalView {
 }
 
 /// Title and text of a refusal.
-pub(super) fn told(words: &'static Words, kind: ErrorKind) -> (&'static str, &'static str) {
+pub(super) fn title_and_text(words: &'static Words, kind: ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::NotFound => (words.not_found_title, words.not_found_text),
         ErrorKind::BadRequest => (words.bad_request_title, words.bad_request_text),

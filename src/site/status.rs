@@ -16,7 +16,9 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Health;
-use crate::limits::site::STATUS_SLUGS_MAX;
+
+/// Slugs that one list of the status page names.
+const STATUS_SLUGS_MAX: usize = 50;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/status", Guard::Public, status)];

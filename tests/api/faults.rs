@@ -102,7 +102,7 @@ fn aborts_download_of_truncated_file_without_charge() {
 
 #[test]
 fn names_damaged_older_version_and_serves_others() {
-    // Where the catalog sees the cut before the query does, the version is gone from the list already.
+    // If the catalog sees the cut before the query does, the version is gone from the list already.
     let found_by_the_query = (0..5).any(|_| {
         let site = Site::empty(&FREE_FLAGS);
         let (manifest, columns) = rivers(MANY_ROWS);

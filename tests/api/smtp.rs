@@ -104,7 +104,7 @@ impl SmtpServer {
         self.seen.mails.lock().unwrap().clone()
     }
 
-    /// What was sent to sign in.
+    /// The credentials of every sign-in.
     pub fn logins(&self) -> Vec<String> {
         self.seen.logins.lock().unwrap().clone()
     }

@@ -6,7 +6,7 @@ use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
     AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeRequest, KeyId, KeyLimits, Ledger,
-    LimitsChange, Pending, Receipt, Reservation, UsageAsked,
+    LimitsChange, Pending, Receipt, Reservation, UsageQuery,
 };
 use proptest::prelude::*;
 
@@ -203,8 +203,8 @@ fn reports_usage_by_key_or_in_total() {
     other.dataset = "lineitem".to_owned();
     ledger.charge(&other).and_then(Pending::durable).unwrap();
     let told = |key: Option<KeyId>, by_key| {
-        let asked = UsageAsked { account: account.id(), days: 30, key, by_key };
-        let lines = ledger.usage(&asked, now).unwrap();
+        let query = UsageQuery { account: account.id(), days: 30, key, by_key };
+        let lines = ledger.usage(&query, now).unwrap();
         let line = |line: &mercato::ledger::UsageLine| {
             let key = line.key.map_or("all".to_owned(), |key| key.to_string());
             format!("{} {} {key} {} {}", line.day, line.dataset, line.requests, line.credits)
@@ -235,8 +235,8 @@ fn reports_every_line_of_long_usage() {
         request.dataset = format!("set-{number}");
         ledger.charge(&request).and_then(Pending::durable).unwrap();
     }
-    let asked = UsageAsked { account: account.id(), days: 1, key: None, by_key: false };
-    assert_eq!(ledger.usage(&asked, now).unwrap().len(), sold);
+    let query = UsageQuery { account: account.id(), days: 1, key: None, by_key: false };
+    assert_eq!(ledger.usage(&query, now).unwrap().len(), sold);
 }
 
 /// An operation on one of two keys.

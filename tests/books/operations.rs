@@ -2,7 +2,7 @@
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending, UsageAsked,
+    AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending, UsageQuery,
 };
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
@@ -306,8 +306,8 @@ fn reports_usage_by_day_and_dataset() {
     ledger.charge(&other).and_then(Pending::durable).unwrap();
     charge(&ledger, &account, 9, now.plus_seconds(-40 * 86_400)).unwrap();
     let tell = |ledger: &Ledger| {
-        let asked = UsageAsked { account: account.id(), days: 30, key: None, by_key: false };
-        let lines = ledger.usage(&asked, now).unwrap();
+        let query = UsageQuery { account: account.id(), days: 30, key: None, by_key: false };
+        let lines = ledger.usage(&query, now).unwrap();
         lines
             .iter()
             .map(|line| {

@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// What a provider knows of a checkout in the end.
+/// The provider's final record of a checkout.
 struct Truth {
     checkout: Checkout,
     payment: String,

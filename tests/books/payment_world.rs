@@ -11,7 +11,7 @@ pub const ACCOUNTS: u64 = 2;
 /// Disputes that a payment may have.
 pub const DISPUTES: u8 = 3;
 
-/// What happens next. `which` chooses a checkout.
+/// A step of a history. `which` chooses a checkout.
 #[derive(Clone, Debug)]
 pub enum Step {
     Ask { account: u64, credits: u64, net: u64 },

@@ -3,7 +3,7 @@
 use mercato::clock::Moment;
 use mercato::ledger::{
     AccountId, ChargeError, Checkout, CheckoutPayment, CheckoutState, Contradiction, EntryKind, Ledger,
-    NewCheckout, PaidCheckout, PaymentId, Price, PurchasesAsked, ReversalEvent, Reversed, ToldReversal,
+    NewCheckout, PaidCheckout, PaymentId, Price, PurchasesQuery, ReportedReversal, ReversalEvent, Reversed,
 };
 use mercato::limits::ledger::{CHECKOUT_SECONDS, UNPAID_CHECKOUTS_MAX};
 
@@ -40,7 +40,7 @@ pub fn payment_of(checkout: &Checkout, id: &str) -> CheckoutPayment {
 }
 
 pub fn tell(ledger: &Ledger, payment: &str, event: ReversalEvent) -> Reversed {
-    ledger.reverse_payment(&ToldReversal { payment: payment_id(payment), event, at: noon() }).unwrap()
+    ledger.reverse_payment(&ReportedReversal { payment: payment_id(payment), event, at: noon() }).unwrap()
 }
 
 pub fn refunded(total: u64) -> ReversalEvent {
@@ -178,7 +178,7 @@ fn takes_refunded_credits_back_in_proportion_and_never_below_zero() {
     assert_eq!(tell(&ledger, "pi_1", refunded(1_220)), Reversed::Settled { account: buyer, change: -100 });
     let kept = ledger.checkout(checkout.id).unwrap().unwrap();
     assert_eq!((kept.taken, kept.forgone, kept.state(noon())), (600, 400, CheckoutState::Refunded));
-    // What comes later belongs to another payment.
+    // Later credits belong to another payment.
     ledger.grant(buyer, 50, "", "", noon()).unwrap();
     assert_eq!(tell(&ledger, "pi_1", refunded(1_220)), Reversed::Unchanged);
     assert_eq!(
@@ -273,7 +273,7 @@ fn refuses_oversized_names_and_further_disputes() {
     let desk = Desk::new();
     let ledger = desk.open();
     let told =
-        |payment: PaymentId, event| ledger.reverse_payment(&ToldReversal { payment, event, at: noon() });
+        |payment: PaymentId, event| ledger.reverse_payment(&ReportedReversal { payment, event, at: noon() });
     for (payment, event) in [
         (payment_id(""), refunded(1)),
         (payment_id(&"x".repeat(201)), refunded(1)),
@@ -301,7 +301,7 @@ fn lists_purchases_newest_first_in_pages() {
     let list = |ledger: &Ledger, account, limit| {
         let (mut found, mut before, mut pages) = (Vec::new(), None, 0);
         loop {
-            let page = ledger.purchases(&PurchasesAsked { account, before, limit }).unwrap();
+            let page = ledger.purchases(&PurchasesQuery { account, before, limit }).unwrap();
             assert!(page.purchases.len() <= limit.max(1));
             found.extend(page.purchases.iter().map(|checkout| checkout.credits));
             pages += 1;

@@ -128,7 +128,7 @@ proptest! {
         }
     }
 
-    /// What is encoded unit by unit, from any place, is the whole stream.
+    /// Units that are encoded from any row on add up to the whole stream.
     #[test]
     fn units_are_parts_of_whole_stream((table, indexed) in tables::table(3_000), from in any::<u64>()) {
         let stored = stored(&table, &indexed);

@@ -250,7 +250,7 @@ fn session_id(number: usize) -> String {
     format!("cs_test_{number}")
 }
 
-/// What Stripe calls the payment of a session.
+/// Stripe's id of the payment of a session.
 pub fn payment(session: usize) -> String {
     format!("pi_{session}")
 }

@@ -63,13 +63,13 @@ export abstract class BaseClient {
     return this.#transport.data("getAccount", { query }, call);
   }
 
-  /** What the account read, by day and dataset. Needs a key. */
+  /** The usage of the account, by day and dataset. Needs a key. */
   async usage(options: Options<"getUsage"> = {}): Promise<api.Usage> {
     const [query, call] = split(options);
     return this.#transport.data("getUsage", { query }, call);
   }
 
-  /** What logs and JSON show of a client: never the key. */
+  /** The client in logs and JSON: never with its key. */
   toJSON(): { readonly baseUrl: string } {
     return { baseUrl: this.baseUrl };
   }

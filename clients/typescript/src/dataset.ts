@@ -55,7 +55,7 @@ export class Dataset<T extends Row = Row> {
     return this.#read("getMethodology", options);
   }
 
-  /** What changed between versions, as Markdown and by version. */
+  /** The changes between versions, as Markdown and by version. */
   async changelog(options: Options<"getChangelog"> = {}): Promise<api.Changelog> {
     return this.#read("getChangelog", options);
   }

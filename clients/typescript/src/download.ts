@@ -40,11 +40,11 @@ export interface DownloadResult {
   readonly version: string;
   /** Bytes that an earlier download had left. */
   readonly resumedAt: number;
-  /** What was compared: the length always, the checksum where the server names one. */
+  /** The check that passed: the checksum where the server names one, else the length. */
   readonly checked: "length" | "sha-256";
 }
 
-/** What every part of the file says about the whole. */
+/** Facts of the whole file, which every part repeats. */
 interface Part {
   readonly totalBytes: number;
   /** SHA-256 in Base64, where the server names it. */
@@ -180,7 +180,7 @@ class PinnedDownload {
   }
 }
 
-/** What a part says. Throws where it may not be appended. */
+/** The headers of a part. Throws where it may not be appended. */
 function partOf(answer: Answer, from: number, file: RemoteFile): Part {
   const found = answer.header("Content-Range");
   // No byte lies behind the last one: an earlier download had them all, or the file has none.

@@ -55,7 +55,7 @@ export class CostLimitError extends MercatoError {
   }
 }
 
-/** What an answer with an error says. */
+/** The content of an answer with an error. */
 export interface Refusal {
   readonly status: number;
   /** The stable code, such as `NO_CREDITS`; `null` where the answer is not of mercato, but of a proxy. */
@@ -78,7 +78,7 @@ export class StatusError extends MercatoError {
   readonly code: string | null;
   /** The stable word for programs, such as `UNKNOWN_COLUMN`. */
   readonly reason: string | null;
-  /** What to do instead. */
+  /** A remedy. */
   readonly hint: string | null;
   /** The nearest accepted name. */
   readonly suggestion: string | null;

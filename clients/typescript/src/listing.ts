@@ -2,10 +2,10 @@
 
 import type { CallOptions } from "./transport.js";
 
-/** What every page of a list has. */
+/** Fields of every page of a list. */
 export interface ListPage<Item> {
   readonly results: readonly Item[];
-  /** Where the next page begins; `null` on the last one. */
+  /** The offset of the next page; `null` on the last one. */
   readonly nextOffset: number | null;
 }
 

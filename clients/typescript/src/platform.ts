@@ -1,4 +1,4 @@
-/** What differs between Node and browsers, and what tests replace: files, checksums, randomness, time. */
+/** The differences between Node and browsers, which tests replace too: files, checksums, randomness, time. */
 
 /** A file on the server, pinned before the first paid byte. */
 export interface RemoteFile {
@@ -7,7 +7,7 @@ export interface RemoteFile {
   readonly version: string;
 }
 
-/** Where the bytes of a download go. */
+/** The target of the bytes of a download. */
 export interface Destination {
   /** Bytes that are there already. */
   readonly bytes: number;

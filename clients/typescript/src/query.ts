@@ -15,7 +15,7 @@ const ARROW_BYTES_MAX = 1 << 30;
 /** Every Arrow stream ends with this: a continuation mark, and the length 0. */
 const ARROW_END = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/** What rows are asked for, and in pages of which size. */
+/** The requested rows, and the size of their pages. */
 export interface PagedQueryOptions extends QueryOptions {
   /** Rows of one request: 1 to 10,000. Default: 1,000. */
   readonly pageSize?: number | undefined;
@@ -24,7 +24,7 @@ export interface PagedQueryOptions extends QueryOptions {
 /** A page of rows and the facts about it. */
 export interface Page<T> {
   readonly rows: T[];
-  /** Where the next page begins; `null` exactly when no further row exists. Give it as `cursor` to go on later. */
+  /** The cursor of the next page; `null` exactly when no further row exists. Give it as `cursor` to go on later. */
   readonly nextCursor: string | null;
   /** All rows that match, where the server knows it. */
   readonly totalRows: number | null;
@@ -103,7 +103,7 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
     return (await this.cost()).rows;
   }
 
-  /** What the query would cost, and whether the account can pay it. Free of credits. */
+  /** The cost of the query, and whether the account can pay it. Free of credits. */
   async cost(): Promise<Cost> {
     return this.#question.cost(this.#transport, this.#pageSize);
   }

@@ -1,5 +1,5 @@
 /**
- * What a query and a stream ask, frozen at once: later pages and repetitions say what the first one said. Also its price, which
+ * The request of a query or a stream, frozen at once: later pages and repetitions repeat the first one. Also its price, which
  * the server estimates for nothing. Knows no pages.
  */
 
@@ -18,7 +18,7 @@ export type Value = string | number | bigint | boolean | null;
 /** A row by column. */
 export type Row = { [column: string]: Value };
 
-/** What rows are asked for. */
+/** The requested rows. */
 export interface QueryOptions extends CallOptions {
   /** Conditions by column; all must hold. */
   readonly filters?: Loose<Filter> | null | undefined;
@@ -31,7 +31,7 @@ export interface QueryOptions extends CallOptions {
   readonly limit?: number | undefined;
   /** Rows to skip; ignored beside a cursor. */
   readonly offset?: number | undefined;
-  /** Where to go on: `nextCursor` of an earlier page. */
+  /** The `nextCursor` of an earlier page. */
   readonly cursor?: string | undefined;
   /** One of the versions that the dataset's header lists; without it the current one. */
   readonly version?: string | undefined;
@@ -43,7 +43,7 @@ export interface QueryOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What a query or a stream would cost. */
+/** The cost of a query or a stream. */
 export interface Cost extends Estimate {
   /** Requests that the walk takes; on the free plan each one is a free query. */
   readonly requests: number;
@@ -55,7 +55,7 @@ type Fields = { readonly [name: string]: Json };
 export class Question {
   /** Filters, columns, order and version. */
   readonly fields: Fields;
-  /** Where it begins. */
+  /** Its start: a cursor or an offset. */
   readonly start: Fields;
   readonly limit: number;
   readonly maxCredits: number;

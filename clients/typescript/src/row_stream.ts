@@ -20,7 +20,7 @@ const NOTHING_TO_RESUME = "NOTHING_TO_RESUME";
 export interface StreamSummary {
   /** Rows of the whole stream. */
   readonly rowsReturned: number;
-  /** Where further rows begin; `null` when there are none. */
+  /** The cursor of further rows; `null` when there are none. */
   readonly nextCursor: string | null;
   readonly version: string;
   /** How often the stream was cut and went on. */
@@ -75,7 +75,7 @@ export class RowStream<T extends Row = Row> implements AsyncIterable<T> {
       const limit = budget.allow(Math.min(question.limit - rows, bounds.streamLimitMax));
       const end = yield* this.#answer({ ...question.fields, ...start, limit }, this.#keyOf(number));
       rows += end.rowsReturned;
-      // What was paid before a cut is not in the last charge.
+      // The last charge excludes rows that were paid before a cut.
       budget.charged(end.creditsCharged > 0 || this.#resumptions > 0 ? end.rowsReturned : 0);
       if (end.nextCursor === null || rows >= question.limit) {
         this.#summary = { rowsReturned: rows, nextCursor: end.nextCursor, version: this.#version ?? "", resumptions: this.#resumptions };

@@ -6,7 +6,7 @@
 /** A value that JSON can carry. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** What may stand for a JSON value in a filter: integers of any size, and dates, are sent as text. */
+/** A value of a filter: integers of any size, and dates, are sent as text. */
 export type Loose<T> = T extends number
   ? number | bigint
   : T extends string

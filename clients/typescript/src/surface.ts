@@ -1,4 +1,4 @@
-/** What both entries of the package offer beside `Client`. */
+/** The exports of both entries of the package beside `Client`. */
 
 export { Dataset } from "./dataset.js";
 export type { Options, SampleOf } from "./dataset.js";

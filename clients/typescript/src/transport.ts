@@ -19,7 +19,7 @@ const ERROR_BYTES_MAX = 1 << 20;
 const TIMEOUT_MS = 60_000;
 /** Bytes of an `Idempotency-Key`, before they are printed. */
 const KEY_BYTES = 16;
-/** What stands in texts in the place of the key. */
+/** The replacement of the key in texts. */
 const REDACTED = "mk_…";
 
 /** How a client behaves. */
@@ -36,7 +36,7 @@ export interface ClientOptions {
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   /** Ends the call; it fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -49,7 +49,7 @@ export type OperationId = keyof typeof operations;
 
 type Scalar = string | number | boolean;
 
-/** What a request says, beside where it goes. */
+/** The content of a request, without its target. */
 export interface Input {
   readonly path?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, Scalar | readonly Scalar[] | undefined>> | undefined;

@@ -9,12 +9,13 @@ use base64::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{FormatError, Table};
-use crate::limits::http::DIGEST_BYTES_MAX;
 use crate::render::{
     ArrowEncoder, Document, Labels, Output, RenderedLengths, Unit, arrow_lengths, count_lengths,
     stored_lengths,
 };
 
+/// Largest downloaded file that is hashed before it is sent.
+const DIGEST_BYTES_MAX: u64 = 1024 * 1024;
 /// Most rows of a table whose export length is computed on request when the store file does not keep it.
 const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
 /// The same for Arrow, whose length is found by encoding.

@@ -52,7 +52,7 @@ impl RowEnds {
 
     /// An event ends with an empty line.
     fn find_blank_lines(&mut self, piece: &[u8], mut end: impl FnMut(usize)) {
-        // Where the line ended that may be followed by nothing.
+        // Offset behind the last line feed: another line feed there ends the event.
         let mut line_end = self.is_marked.then_some(0);
         for at in memchr::memchr_iter(b'\n', piece) {
             let next = at.saturating_add(1);
@@ -93,7 +93,7 @@ impl RowEnds {
 pub(in crate::http) struct Delivery {
     /// The end of some rows, and the number of rows up to it.
     ahead: VecDeque<(u64, u64)>,
-    /// Where the first row that the last entry stands for begins.
+    /// Offset at which the first row of the last entry begins.
     last_start: u64,
     rows: u64,
     delivered: u64,

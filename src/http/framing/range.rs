@@ -11,7 +11,7 @@ use super::conditional::Validators;
 pub enum Asked {
     /// All of it.
     Whole,
-    /// All of it, asked for as a range that begins at the first byte and has no end (`bytes=0-`).
+    /// All of it, requested as a range that begins at the first byte and has no end (`bytes=0-`).
     FromTheFirst,
     /// These bytes; never empty.
     Part(Range<u64>),

@@ -48,7 +48,7 @@ pub(in crate::http) enum Framing {
     UntilClose,
 }
 
-/// Where a stream writes: each call is one piece.
+/// The writer of a stream: each call sends one piece.
 pub struct ChunkSink<'w> {
     writer: &'w mut dyn Connection,
     framing: Framing,

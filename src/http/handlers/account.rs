@@ -13,7 +13,7 @@ use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::response::Response;
 use crate::http::routing::parameters::Parameters;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageAsked};
+use crate::ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageQuery};
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::operator::{Key, UsageDay};
 use crate::words::{placed, quoted};
@@ -122,8 +122,8 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     }
     let days = u32::try_from(days).unwrap_or(USAGE_DAYS_MAX);
     let today = request.now().day();
-    let asked = UsageAsked { account, days, key, by_key };
-    let lines = app.ledger.usage(&asked, request.now()).map_err(too_long)?;
+    let query = UsageQuery { account, days, key, by_key };
+    let lines = app.ledger.usage(&query, request.now()).map_err(too_long)?;
     let mut totals = Totals::default();
     for line in &lines {
         totals.requests = totals.requests.saturating_add(line.requests);

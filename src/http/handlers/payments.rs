@@ -1,7 +1,7 @@
-//! `POST /payments/stripe/webhook`: Stripe tells what was paid, refunded or disputed.
+//! `POST /payments/stripe/webhook`: Stripe reports payments, refunds and disputes.
 //!
-//! The raw bytes are verified before anything of them is parsed. The response is a success only when what the notification
-//! told is durable, so Stripe repeats what was lost. Does not depend on the form of notifications.
+//! The raw bytes are verified before anything of them is parsed. The response is a success only when the effect of the
+//! notification is durable, so Stripe repeats a lost one. Does not depend on the form of notifications.
 
 use serde::Serialize;
 
@@ -11,8 +11,10 @@ use crate::http::handlers::discovery::unknown_path;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::limits::payments::NOTIFICATION_BYTES_MAX;
 use crate::payments::{Applied, NotificationError};
+
+/// Largest notification of a provider; those of Stripe have a few KiB.
+const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 
 /// Paths of this file. Stripe alone uses them, so they stand in no document.
 pub(in crate::http) const ROUTES: &[Route] =

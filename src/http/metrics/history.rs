@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::limits::operator::{HISTORY_INTERVAL, HISTORY_SAMPLES_MAX};
+/// Time between two samples of the history of metrics.
+const HISTORY_INTERVAL: Duration = Duration::from_secs(10);
+/// Samples that are kept: those of an hour and its first moment.
+const HISTORY_SAMPLES_MAX: usize = 361;
 
 /// Sums since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

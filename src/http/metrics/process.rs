@@ -1,4 +1,4 @@
-//! What the kernel says about this process.
+//! Figures of the kernel about this process, from `/proc/self/status`.
 
 /// `/proc/self/status` of one moment.
 pub(in crate::http) struct ProcessStatus(String);

@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use crate::limits::http::{PARAMETER_COUNT_MAX, TARGET_SIZE_BYTES_MAX};
+/// Largest request target (path and query).
+const TARGET_SIZE_BYTES_MAX: usize = 64 * 1024;
+/// Most query parameters of one request.
+const PARAMETER_COUNT_MAX: usize = 64;
 
 /// Most segments of a path; no route has more.
 const PATH_SEGMENT_COUNT_MAX: usize = 16;

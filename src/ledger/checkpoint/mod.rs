@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::changes::Changes;
 
-/// Where the mark stands.
+/// The key of the mark.
 const MARK: &[u8] = b"J";
 /// Changes that sled gets at a time, so that a reader does not wait long behind them.
 const SLICE_CHANGES: usize = 256;

@@ -300,7 +300,7 @@ fn used_at(millis: i64) -> Option<Moment> {
 pub struct KeyView {
     /// The id.
     pub id: KeyId,
-    /// Whose key it is.
+    /// The account of the key.
     pub account: AccountId,
     /// The first characters.
     pub prefix: String,

@@ -71,7 +71,7 @@ struct Shared {
     is_ending: AtomicBool,
     syncer: OnceLock<Thread>,
     checkpointer: OnceLock<Thread>,
-    /// Let go when the books are closed, also where an outcome is still waited for.
+    /// Released when the books are closed, also while a thread still waits for an outcome.
     lock: Mutex<Option<Lock>>,
 }
 
@@ -169,7 +169,7 @@ impl Shared {
                 let waiter = Arc::clone(&open.waiter);
                 self.fail(&mut core, &error);
                 drop(core);
-                // Operations that wait for a sync hear of the failure.
+                // Operations that wait for a sync fail at once.
                 waiter.commits.lead();
                 return Err(Unavailable::Down.into());
             }
@@ -188,8 +188,11 @@ impl Shared {
     }
 
     /// Reads the books, or notes facts that may be lost, so there is nothing to wait for.
-    fn ask<T>(&self, question: impl FnOnce(&mut State) -> Result<T, ChargeError>) -> Result<T, ChargeError> {
-        self.change(question).map(Pending::into_outcome)
+    fn with_state<T>(
+        &self,
+        read: impl FnOnce(&mut State) -> Result<T, ChargeError>,
+    ) -> Result<T, ChargeError> {
+        self.change(read).map(Pending::into_outcome)
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Core>, ChargeError> {

@@ -45,12 +45,12 @@ pub(super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
     }
 }
 
-/// Where the log is kept.
+/// The folder of the log.
 pub(super) fn log_path(path: &Path) -> PathBuf {
     path.join(LOG)
 }
 
-/// Where the checkpoint is kept.
+/// The folder of the checkpoint.
 pub(super) fn checkpoint_path(path: &Path) -> PathBuf {
     path.join(CHECKPOINT)
 }

@@ -12,7 +12,7 @@ use super::super::audit::{Audit, AuditReport};
 use super::super::directory::Directory;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, OpenError, Unavailable};
-use super::super::history::{History, HistoryAsked};
+use super::super::history::{History, HistoryQuery};
 use super::super::log::{LogReader, OpenOptions};
 use super::super::pending::Durability;
 use super::super::reservation_record::ReservationRecord;
@@ -80,10 +80,10 @@ impl Shared {
     }
 
     /// The newest entries of an account, segment by segment from the end of the log on.
-    pub(super) fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+    pub(super) fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
         let _segments = self.segments.read();
         let log = self.look(|_| ())?.1;
-        search(&self.path, &log, asked).map_err(unreadable)
+        search(&self.path, &log, query).map_err(unreadable)
     }
 
     /// Adds up every entry that the log holds.
@@ -94,18 +94,18 @@ impl Shared {
     }
 }
 
-/// Looks for one entry more than is wanted, to tell whether more exist.
-pub(super) fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Result<History, OpenError> {
-    let mut before = asked.before.unwrap_or(u64::MAX);
+/// Searches for one entry beyond the limit, which shows whether more exist.
+pub(super) fn search(path: &Path, log: &LogReader, query: &HistoryQuery) -> Result<History, OpenError> {
+    let mut before = query.before.unwrap_or(u64::MAX);
     let firsts: Vec<u64> =
         log.segments().map(|segment| segment.first).filter(|first| *first < before).collect();
     let mut found = History::default();
     for (place, first) in firsts.iter().copied().enumerate().rev().take(HISTORY_SEGMENTS_MAX) {
-        let room = asked.limit.saturating_add(1).saturating_sub(found.entries.len());
-        let (newest, is_oldest) = search_segment(path, log, asked, first..before, room)?;
+        let room = query.limit.saturating_add(1).saturating_sub(found.entries.len());
+        let (newest, is_oldest) = search_segment(path, log, query, first..before, room)?;
         found.entries.extend(newest.into_iter().rev());
-        if found.entries.len() > asked.limit {
-            found.entries.truncate(asked.limit);
+        if found.entries.len() > query.limit {
+            found.entries.truncate(query.limit);
             found.before = found.entries.last().map(|entry| entry.sequence);
             return Ok(found);
         }
@@ -122,7 +122,7 @@ pub(super) fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Resu
 fn search_segment(
     path: &Path,
     log: &LogReader,
-    asked: &HistoryAsked,
+    query: &HistoryQuery,
     records: Range<u64>,
     room: usize,
 ) -> Result<(VecDeque<Entry>, bool), OpenError> {
@@ -135,8 +135,8 @@ fn search_segment(
         }
         read_batch(path, &batch, |record| {
             let Read::<&str>::Entry(entry) = record else { return };
-            is_oldest |= asked.is_older(entry.at);
-            if entry.sequence < records.end && asked.wants(&entry) {
+            is_oldest |= query.is_older(entry.at);
+            if entry.sequence < records.end && query.matches(&entry) {
                 newest.push_back(entry.owned());
                 if newest.len() > room {
                     newest.pop_front();

@@ -13,7 +13,7 @@ use super::super::email::Email;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, Unavailable};
 use super::super::health::Health;
-use super::super::history::{History, HistoryAsked};
+use super::super::history::{History, HistoryQuery};
 use super::super::id::{AccountId, KeyId, ReservationId};
 use super::super::key_limits::{CapStanding, LimitsChange};
 use super::super::log::{Segment, archive};
@@ -21,7 +21,7 @@ use super::super::login::Login;
 use super::super::one_time_token::TokenPurpose;
 use super::super::password_hash::PasswordHash;
 use super::super::payments::{
-    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesAsked, Reversed, ToldReversal,
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
 };
 use super::super::progress::Progress;
 use super::super::relation::Relation;
@@ -69,11 +69,11 @@ impl Books for LocalBooks {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        self.shared.ask(|state| state.paid_among(account, kind, claims, now))
+        self.shared.with_state(|state| state.paid_among(account, kind, claims, now))
     }
 
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {
-        self.shared.ask(|state| state.caps(account, Some(key), now))
+        self.shared.with_state(|state| state.caps(account, Some(key), now))
     }
 
     fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId> {
@@ -92,16 +92,16 @@ impl Books for LocalBooks {
         self.shared.change(|state| state.pay_checkout(payment))
     }
 
-    fn reverse_payment(&self, told: &ToldReversal) -> Outcome<Reversed> {
-        self.shared.change(|state| state.reverse_payment(told))
+    fn reverse_payment(&self, reversal: &ReportedReversal) -> Outcome<Reversed> {
+        self.shared.change(|state| state.reverse_payment(reversal))
     }
 
     fn checkout(&self, id: CheckoutId) -> Result<Option<Checkout>, ChargeError> {
-        self.shared.ask(|state| state.checkout(id))
+        self.shared.with_state(|state| state.checkout(id))
     }
 
-    fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError> {
-        self.shared.ask(|state| state.checkouts(asked))
+    fn checkouts(&self, query: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
+        self.shared.with_state(|state| state.checkouts(query))
     }
 
     fn grant(&self, credit: &CreditRequest) -> Outcome<u64> {
@@ -185,28 +185,28 @@ impl Books for LocalBooks {
     }
 
     fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
-        self.shared.ask(|state| {
+        self.shared.with_state(|state| {
             state.note_counters(notes);
             Ok(())
         })
     }
 
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
-        self.shared.ask(|state| {
+        self.shared.with_state(|state| {
             state.note_uses(uses);
             Ok(())
         })
     }
 
     fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
-        self.shared.ask(|state| {
+        self.shared.with_state(|state| {
             state.note_session_use(token, at);
             Ok(())
         })
     }
 
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        self.shared.ask(State::counters)
+        self.shared.with_state(State::counters)
     }
 
     fn usage(
@@ -216,15 +216,15 @@ impl Books for LocalBooks {
         after: Option<&UsageLine>,
         limit: usize,
     ) -> Result<Vec<UsageLine>, ChargeError> {
-        self.shared.ask(|state| state.usage_lines(account, first, after, limit))
+        self.shared.with_state(|state| state.usage_lines(account, first, after, limit))
     }
 
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
         self.shared.entries(first, limit)
     }
 
-    fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
-        self.shared.history(asked)
+    fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
+        self.shared.history(query)
     }
 
     fn verify(&self) -> Result<AuditReport, ChargeError> {

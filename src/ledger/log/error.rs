@@ -25,7 +25,7 @@ pub enum LogError {
     Corrupt {
         /// The segment.
         path: PathBuf,
-        /// Where in it.
+        /// Offset in the file.
         offset: u64,
         /// The expected value.
         expected: String,
@@ -35,7 +35,7 @@ pub enum LogError {
     /// A segment between others is not there.
     #[error("{}: the segment is missing; put it back from where it was archived", path.display())]
     Missing {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
     },
     /// A write or a sync failed before, so the content of the disk is unknown.
@@ -66,7 +66,7 @@ pub enum LogError {
     /// A sync of a record that was never appended.
     #[error("record {asked} cannot be synced, because the log ends at {appended}")]
     NotAppended {
-        /// The record that was asked for.
+        /// The requested record.
         asked: u64,
         /// The newest record.
         appended: u64,

@@ -20,7 +20,7 @@ pub trait Folder: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Forces creations and removals onto the disk.
     fn sync(&self) -> io::Result<()>;
-    /// Where a file lies, for an error.
+    /// The path of a file, for an error.
     fn describe(&self, name: &str) -> PathBuf;
 }
 
@@ -28,7 +28,7 @@ pub trait Folder: Send + Sync {
 pub trait LogFile: Send + Sync {
     /// Its length.
     fn len(&self) -> io::Result<u64>;
-    /// Reads bytes from an offset on, possibly fewer than asked for; none at the end.
+    /// Reads bytes from an offset on, possibly fewer than requested; none at the end.
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
     /// Writes all bytes at an offset.
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;

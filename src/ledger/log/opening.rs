@@ -54,11 +54,11 @@ pub struct Opened {
 /// The end of a segment that was cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CutTail {
-    /// Where the bytes were saved.
+    /// The file with the saved bytes.
     pub path: PathBuf,
     /// The segment.
     pub segment: u64,
-    /// Where they were in it; 0 when the whole segment was removed.
+    /// Their offset in it; 0 when the whole segment was removed.
     pub offset: u64,
     /// How many.
     pub bytes: u64,

@@ -116,7 +116,7 @@ struct Current {
     next: u64,
 }
 
-/// Where the segment before ended.
+/// The end of the segment before.
 struct Behind {
     chain: u64,
     length: u64,

@@ -27,7 +27,7 @@ pub(super) enum Verdict {
     TornTail,
     /// Synced bytes are damaged.
     Corrupt {
-        /// Where.
+        /// Offset in the segment.
         at: u64,
         /// The expected value.
         expected: String,

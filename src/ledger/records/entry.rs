@@ -25,7 +25,7 @@ pub enum EntryKind {
     Grant,
     /// Bought credits were taken back, because their payment was refunded or disputed. `related` names the entry of the purchase.
     TakeBack,
-    /// What was taken back came again, because a dispute was won. `related` names the entry of the purchase.
+    /// Credits given again because a dispute was won. `related` names the entry of the purchase.
     GiveBack,
 }
 

@@ -1,4 +1,4 @@
-//! Where each kind of record stands in the store: one letter, then what identifies the record, big-endian, so that
+//! The keys of records in the store: one letter, then what identifies the record, big-endian, so that
 //! records of a kind lie together and in order.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 //! X expiry (ms), key             what expires when
 //! P provider, payment id         purchase; the texts are parted by a zero byte
 //! Y provider, payment id         what of a payment was refunded or disputed, and which checkout it paid
-//! O number, inverted             checkout: what a customer asked to buy; the newest comes first
+//! O number, inverted             checkout; the newest comes first
 //! W account, number inverted     checkout of an account; no value
 //! U account, day, key, dataset   requests, rows and credits of a day
 //! D day, subject                 requests of a key or an address in a day
@@ -81,7 +81,7 @@ pub(in crate::ledger) fn checkout_of(account: AccountId, number: u64) -> Vec<u8>
     [checkouts_of(account).as_slice(), &(u64::MAX - number).to_be_bytes()].concat()
 }
 
-/// What the records begin with that name the checkouts of an account.
+/// The prefix of the records that index the checkouts of an account.
 pub(in crate::ledger) fn checkouts_of(account: AccountId) -> Vec<u8> {
     numbered(CHECKOUT_OF, account.number())
 }

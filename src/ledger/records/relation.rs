@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::codec::{DecodeError, Record};
 use crate::clock::Moment;
-use crate::limits::ledger::{RELATION_DESCRIPTION_BYTES_MAX, RELATION_TYPE_BYTES_MAX, RELATION_WEIGHT_MAX};
+use crate::limits::ledger::RELATION_WEIGHT_MAX;
 
+/// Length of the type of a relation.
+const RELATION_TYPE_BYTES_MAX: usize = 64;
+/// Length of the description of a relation.
+const RELATION_DESCRIPTION_BYTES_MAX: usize = 1_000;
 const DATASET_BYTES_MAX: usize = 64;
 
 /// The key of a relation: between two datasets there is at most one of each type in each direction.

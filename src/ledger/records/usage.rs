@@ -21,7 +21,7 @@ pub struct Usage {
 
 /// A request for the usage of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UsageAsked {
+pub struct UsageQuery {
     /// The account.
     pub account: AccountId,
     /// UTC days, today included; at most `USAGE_DAYS_MAX`.

@@ -23,7 +23,7 @@ pub(super) struct Entered {
     account: AccountId,
     credits: u64,
     cents: u64,
-    pub(super) sequence: u64,
+    sequence: u64,
 }
 
 impl Entered {
@@ -46,7 +46,8 @@ impl State {
             if let Some(entered) = self.read::<Entered>(&key_space::payment(payment))? {
                 if entered.is_of(account, request.credits, cents) {
                     let balance = self.account(account)?.record.balance.credits;
-                    return Ok(Purchase { balance, cents, is_replayed: true });
+                    let sequence = entered.sequence;
+                    return Ok(Purchase { balance, cents, sequence, is_replayed: true });
                 }
                 let rule = format!(
                     "{} was entered before for {} with {} credits and {} cents",
@@ -63,7 +64,7 @@ impl State {
             let entered = Entered { account, credits: request.credits, cents, sequence };
             self.written.changes.put(key_space::payment(payment), entered.encode());
         }
-        Ok(Purchase { balance, cents, is_replayed: false })
+        Ok(Purchase { balance, cents, sequence, is_replayed: false })
     }
 
     /// Credits that the operator gives. The plan stays as it is. Returns the balance.

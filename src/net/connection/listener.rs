@@ -19,7 +19,7 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Idle time before the kernel probes a connection.
 const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 
-/// Where to listen.
+/// The address of a listener: TCP or a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
     /// An address and port; port 0 takes a free one.

@@ -23,7 +23,7 @@ pub enum HeadError {
     /// A line feed without carriage return, or the other way round.
     #[error("byte {offset}: a line ends with CR and LF, found one without the other")]
     LineEnd {
-        /// Where.
+        /// Offset of the byte in the head.
         offset: usize,
     },
     /// Not `METHOD target HTTP/x.y`.

@@ -136,7 +136,7 @@ impl RequestParser {
         }
     }
 
-    /// Where the next bytes go.
+    /// The free part of the buffer, for the next bytes of the socket.
     pub fn room(&mut self) -> &mut [u8] {
         let wanted = match &self.progress.state {
             // As much as came already, so that bytes that are only announced take no memory.

@@ -120,7 +120,7 @@ impl Acknowledged {
 
 /// Resets a connection, which discards its unsent bytes.
 pub(in crate::net) fn disconnect(socket: &Socket) {
-    // Where the first does not suffice, the second takes effect when the socket is closed.
+    // If the first call fails, a linger time of zero resets the connection when the socket is closed.
     if connect_unspec(socket).is_err() {
         drop(socket.set_linger(Some(Duration::ZERO)));
     }

@@ -9,9 +9,12 @@ use serde::de::DeserializeOwned;
 use ureq::{Agent, Body};
 
 use super::secret::Secret;
-use crate::limits::payments::{ANSWER_BYTES_MAX, CALL_SECONDS_MAX};
 use crate::payments::provider::ProviderError;
 
+/// Time of one call to a provider.
+const CALL_SECONDS_MAX: u64 = 10;
+/// Largest answer of a provider.
+const ANSWER_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// The version whose objects are read here.
 const API_VERSION: &str = "2024-06-20";
 /// Times that a call is made when the first one fails on its way.
@@ -112,8 +115,8 @@ impl Client {
 
     fn reason(&self, body: &[u8]) -> String {
         let Ok(Refusal { error }) = serde_json::from_slice(body) else { return "no reason".to_owned() };
-        let told = [error.code, error.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
-        self.without_key(&told).chars().take(REASON_CHARS_MAX).collect()
+        let message = [error.code, error.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        self.without_key(&message).chars().take(REASON_CHARS_MAX).collect()
     }
 
     /// A text that goes into the log.

@@ -1,6 +1,6 @@
-//! Stripe: one call opens a Checkout Session, a signed webhook tells what became of it, and three lists tell it again.
+//! Stripe: one call opens a Checkout Session, a signed webhook reports its outcome, and three lists repeat the reports.
 //!
-//! Does not depend on the books beyond what it tells them.
+//! Reads no books: it returns news, which others apply.
 
 mod client;
 mod objects;
@@ -14,15 +14,16 @@ pub use secret::{Secret, SecretError};
 use super::news::News;
 use super::provider::{CheckoutPage, Listing, NewsPage, NotificationError, Provider, ProviderError};
 use crate::clock::Moment;
-use crate::limits::payments::CALLS_MAX;
 use client::Client;
 use objects::{Opened, Page};
 
+/// Calls to a provider at one time for which customers wait.
+const CALLS_MAX: usize = 4;
 /// Name of the provider in the books.
 const NAME: &str = "stripe";
-/// Where the interface of Stripe is.
+/// Base address of Stripe's API.
 pub const API: &str = "https://api.stripe.com";
-/// Where its pages are.
+/// Address of Stripe's checkout pages.
 const CHECKOUT: &str = "https://checkout.stripe.com";
 /// Objects of one page of a list.
 const PAGE_OBJECTS: &str = "100";
@@ -119,7 +120,7 @@ impl Provider for Stripe {
     }
 }
 
-/// The fields of a Checkout Session. What was asked for goes with it and comes back in each event.
+/// The fields of a Checkout Session. The checkout goes with it as metadata and comes back in each event.
 fn session(page: &CheckoutPage<'_>, id: &str) -> Vec<(&'static str, String)> {
     let checkout = page.checkout;
     vec![
@@ -129,7 +130,7 @@ fn session(page: &CheckoutPage<'_>, id: &str) -> Vec<(&'static str, String)> {
         ("cancel_url", page.cancel_url.to_owned()),
         ("customer_email", page.email.to_owned()),
         ("locale", page.language.to_owned()),
-        // The price that was asked for is the price that is paid, in its currency.
+        // The price of the checkout is the price that is paid, in its currency.
         ("adaptive_pricing[enabled]", "false".to_owned()),
         ("line_items[0][quantity]", "1".to_owned()),
         ("line_items[0][price_data][currency]", checkout.price.currency.to_ascii_lowercase()),

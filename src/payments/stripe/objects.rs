@@ -1,6 +1,6 @@
-//! The objects of Stripe, as far as they concern credits, and what they tell.
+//! The objects of Stripe, as far as they concern credits, and the news in them.
 //!
-//! What a Checkout Session says is compared with the books, so it is read strictly. Objects of other programs that use the
+//! The fields of a Checkout Session are compared with the books, so they are read strictly. Objects of other programs that use the
 //! same account of Stripe are passed over.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::clock::Moment;
-use crate::ledger::{CheckoutId, CheckoutPayment, PaymentId, ReversalEvent, ToldReversal};
+use crate::ledger::{CheckoutId, CheckoutPayment, PaymentId, ReportedReversal, ReversalEvent};
 use crate::payments::news::News;
 use crate::payments::provider::{Listing, NewsPage};
 
@@ -89,7 +89,7 @@ impl Reference {
     }
 }
 
-/// What an event tells about credits. `None` for events that tell nothing about them.
+/// The news of an event. `None` for events that do not concern credits.
 pub(super) fn event(body: &[u8], now: Moment) -> Result<Option<News>, String> {
     let event: Event<'_> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let object = event.data.object;
@@ -106,20 +106,20 @@ pub(super) fn event(body: &[u8], now: Moment) -> Result<Option<News>, String> {
     }
 }
 
-/// What a page of a list tells about credits.
+/// The news of a page of a list.
 pub(super) fn news_page(listing: Listing, page: &Page, now: Moment) -> NewsPage {
-    let mut told = NewsPage::default();
+    let mut found = NewsPage::default();
     let mut last = None;
     for object in &page.data {
         let id = read::<Named>(object).map(|named| named.id).unwrap_or_default();
         match listed(listing, object, now) {
-            Ok(news) => told.news.extend(news),
-            Err(reason) => told.unreadable.push((id.clone(), reason)),
+            Ok(news) => found.news.extend(news),
+            Err(reason) => found.unreadable.push((id.clone(), reason)),
         }
         last = Some(id).filter(|id| !id.is_empty());
     }
-    told.next = last.filter(|_| page.has_more);
-    told
+    found.next = last.filter(|_| page.has_more);
+    found
 }
 
 fn listed(listing: Listing, object: &RawValue, now: Moment) -> Result<Option<News>, String> {
@@ -167,7 +167,7 @@ impl Charge {
     fn news(self, at: Moment) -> Option<News> {
         let payment = self.payment_intent?.into_payment();
         let event = ReversalEvent::Refunded { total: self.amount_refunded };
-        Some(News::Reversed(ToldReversal { payment, event, at }))
+        Some(News::Reversed(ReportedReversal { payment, event, at }))
     }
 }
 
@@ -188,7 +188,7 @@ impl Dispute {
             Some(is_won) => ReversalEvent::DisputeClosed { dispute, amount, is_won },
             None => ReversalEvent::Disputed { dispute, amount },
         };
-        Some(News::Reversed(ToldReversal { payment: self.payment_intent?.into_payment(), event, at }))
+        Some(News::Reversed(ReportedReversal { payment: self.payment_intent?.into_payment(), event, at }))
     }
 }
 
@@ -211,13 +211,13 @@ mod tests {
         )
     }
 
-    fn told(kind: &str, object: &str) -> Result<Option<News>, String> {
+    fn parsed(kind: &str, object: &str) -> Result<Option<News>, String> {
         event(format!(r#"{{"id":"evt_1","type":"{kind}","data":{{"object":{object}}}}}"#).as_bytes(), NOW)
     }
 
     fn reversed(event: ReversalEvent) -> Result<Option<News>, String> {
         let payment = PaymentId { provider: "stripe".to_owned(), id: "pi_1".to_owned() };
-        Ok(Some(News::Reversed(ToldReversal { payment, event, at: NOW })))
+        Ok(Some(News::Reversed(ReportedReversal { payment, event, at: NOW })))
     }
 
     #[test]
@@ -232,15 +232,15 @@ mod tests {
             at: NOW,
         });
         let completed = "checkout.session.completed";
-        assert_eq!(told(completed, &session("paid", "")), Ok(Some(expected.clone())));
-        assert_eq!(told(completed, &session("unpaid", "")), Ok(None));
+        assert_eq!(parsed(completed, &session("paid", "")), Ok(Some(expected.clone())));
+        assert_eq!(parsed(completed, &session("unpaid", "")), Ok(None));
         let succeeded = "checkout.session.async_payment_succeeded";
-        assert_eq!(told(succeeded, &session("paid", "")), Ok(Some(expected)));
+        assert_eq!(parsed(succeeded, &session("paid", "")), Ok(Some(expected)));
         for other in ["checkout.session.expired", "checkout.session.async_payment_failed", "invoice.paid"] {
-            assert_eq!(told(other, &session("paid", "")), Ok(None), "{other}");
+            assert_eq!(parsed(other, &session("paid", "")), Ok(None), "{other}");
         }
         let foreign = session("paid", "").replace(&format!("\"{ID}\",\"amount"), "\"order 5\",\"amount");
-        assert_eq!(told(completed, &foreign), Ok(None));
+        assert_eq!(parsed(completed, &foreign), Ok(None));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
             ("{\"mercato_checkout\":\"chk_3", "{\"mercato_checkout\":\"chk_4", "not client_reference_id"),
         ] {
             let object = session("paid", "").replace(from, to);
-            let error = told("checkout.session.completed", &object).unwrap_err();
+            let error = parsed("checkout.session.completed", &object).unwrap_err();
             assert!(error.contains(words), "{from}: {error}");
         }
         assert!(event(b"{", NOW).is_err() && event(b"[]", NOW).is_err() && event(b"\xff", NOW).is_err());
@@ -265,20 +265,20 @@ mod tests {
     #[test]
     fn reads_refunds_and_disputes() {
         let charge = r#"{"id":"ch_1","amount":6100,"amount_refunded":3050,"payment_intent":{"id":"pi_1","object":"payment_intent"}}"#;
-        assert_eq!(told("charge.refunded", charge), reversed(ReversalEvent::Refunded { total: 3_050 }));
-        assert_eq!(told("charge.refunded", r#"{"amount_refunded":1,"payment_intent":null}"#), Ok(None));
+        assert_eq!(parsed("charge.refunded", charge), reversed(ReversalEvent::Refunded { total: 3_050 }));
+        assert_eq!(parsed("charge.refunded", r#"{"amount_refunded":1,"payment_intent":null}"#), Ok(None));
         let dispute = |status: &str| {
             format!(
                 r#"{{"id":"dp_1","amount":6100,"status":"{status}","charge":"ch_1","payment_intent":"pi_1"}}"#
             )
         };
         let opened = ReversalEvent::Disputed { dispute: "dp_1".to_owned(), amount: 6_100 };
-        assert_eq!(told("charge.dispute.created", &dispute("needs_response")), reversed(opened.clone()));
+        assert_eq!(parsed("charge.dispute.created", &dispute("needs_response")), reversed(opened.clone()));
         for (status, is_won) in [("won", true), ("lost", false), ("warning_closed", true)] {
             let closed = ReversalEvent::DisputeClosed { dispute: "dp_1".to_owned(), amount: 6_100, is_won };
-            assert_eq!(told("charge.dispute.closed", &dispute(status)), reversed(closed));
+            assert_eq!(parsed("charge.dispute.closed", &dispute(status)), reversed(closed));
         }
-        assert_eq!(told("charge.dispute.closed", &dispute("under_review")), reversed(opened));
+        assert_eq!(parsed("charge.dispute.closed", &dispute("under_review")), reversed(opened));
     }
 
     #[test]
@@ -289,12 +289,12 @@ mod tests {
         };
         let broken = session("paid", "").replace("\"cs_1\"", "\"cs_2\"").replace("\"pi_1\"", "null");
         let data = format!("{},{},{broken}", session("paid", ""), session("unpaid", ""));
-        let told = news_page(Listing::Payments, &page(&data, true), NOW);
-        assert_eq!((told.news.len(), told.next.as_deref()), (1, Some("cs_2")));
-        assert_eq!(told.unreadable, [("cs_2".to_owned(), "payment_intent is missing".to_owned())]);
+        let found = news_page(Listing::Payments, &page(&data, true), NOW);
+        assert_eq!((found.news.len(), found.next.as_deref()), (1, Some("cs_2")));
+        assert_eq!(found.unreadable, [("cs_2".to_owned(), "payment_intent is missing".to_owned())]);
         let refund = r#"{"id":"re_1","charge":{"id":"ch_1","amount_refunded":5,"payment_intent":"pi_1"}}"#;
-        let told = news_page(Listing::Refunds, &page(refund, false), NOW);
-        assert_eq!((told.news.len(), told.next), (1, None));
+        let found = news_page(Listing::Refunds, &page(refund, false), NOW);
+        assert_eq!((found.news.len(), found.next), (1, None));
         let dispute = r#"{"id":"dp_1","amount":5,"status":"lost","payment_intent":"pi_1"}"#;
         assert_eq!(news_page(Listing::Disputes, &page(dispute, false), NOW).news.len(), 1);
     }

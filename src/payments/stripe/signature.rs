@@ -12,9 +12,12 @@ use sha2::Sha256;
 
 use super::secret::Secret;
 use crate::clock::Moment;
-use crate::limits::payments::{SIGNATURE_TOLERANCE_SECONDS, SIGNATURES_MAX};
 use crate::payments::provider::NotificationError;
 
+/// How far from now a notification may have been signed.
+const SIGNATURE_TOLERANCE_SECONDS: u64 = 300;
+/// Signatures of one notification that are compared.
+const SIGNATURES_MAX: usize = 8;
 const SIGNATURE_BYTES: usize = 32;
 
 /// Refuses a body that was not signed with the secret, or not about now.

@@ -232,7 +232,7 @@ impl<'t> Plan<'t> {
         &self.columns
     }
 
-    /// Rows asked for.
+    /// Requested rows.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit

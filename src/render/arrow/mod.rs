@@ -24,7 +24,7 @@ use crate::limits::render::{ARROW_BATCH_BYTES, ARROW_BATCH_ROWS_MAX};
 use crate::render::arrow::column::Column;
 use crate::render::arrow::types::DictionaryRoom;
 
-/// What the schema of a stream says of its rows. Empty names are left out.
+/// Metadata in the schema of a stream. Empty names are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Labels<'a> {
     /// The dataset, metadata `dataset`.

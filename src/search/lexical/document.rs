@@ -6,9 +6,11 @@ use std::collections::HashMap;
 
 use super::{Term, Vocabulary};
 use crate::catalog::{Dataset, Language};
-use crate::limits::search::COLUMNS_MAX;
 use crate::search::language::Side;
 use crate::search::text::{key, spell_out, words};
+
+/// Columns of a dataset whose names and descriptions are searched.
+const COLUMNS_MAX: usize = 1_000;
 
 /// Bytes of a methodology that are searched, from its beginning.
 pub(in crate::search) const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;

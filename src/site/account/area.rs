@@ -55,11 +55,11 @@ pub struct Head {
     pub title: String,
     /// The sentence that names the signed-in customer.
     pub signed_in: String,
-    /// Where the form to sign out leads.
+    /// The target of the form that signs out.
     pub sign_out: String,
     /// The pages.
     pub tabs: Vec<NavLink>,
-    /// Where the form that asks for another mail leads, while the address is to be confirmed.
+    /// The target of the form that requests another mail, while the address is to be confirmed.
     pub confirm: Option<String>,
     /// The outcome of the last form.
     pub notice: Option<&'static str>,
@@ -116,7 +116,7 @@ impl Area {
             sign_out: self.visit.link("/account/sign-out").to_string(),
             tabs: self.visit.nav_links(named, tab),
             confirm: self.must_confirm.then(|| self.visit.link("/account/confirm/send").to_string()),
-            notice: Done::told(&self.visit, words, notices),
+            notice: Done::notice(&self.visit, words, notices),
             words,
         }
     }

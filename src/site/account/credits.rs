@@ -6,23 +6,18 @@ use super::area::{self, Area, Head, Tab};
 use super::ask::Ask;
 use super::buying::offer::{BOUGHT, Offer};
 use super::done::{DONE, Done};
-use super::entries::{self, EntryLine};
+use super::entries::{BEFORE, EntryLine, EntryPage, KIND};
 use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::limits::site::ENTRIES_PER_PAGE;
 use crate::site::cache::Cache;
-use crate::site::frame::{Frame, NavLink};
+use crate::site::frame::Frame;
 use crate::site::words::fill;
 
-/// Name of the parameter that says which entries are shown.
-const KIND: &str = "kind";
-/// Its only value.
-const PURCHASES: &str = "purchases";
-/// Name of the parameter that says where a page begins.
-const BEFORE: &str = "before";
+/// Entries of one page of an account.
+const ENTRIES_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "account/credits.html")]
@@ -31,12 +26,9 @@ struct CreditsPage {
     head: Head,
     words: &'static AccountWords,
     balance: String,
-    kinds: [NavLink; 2],
     entries: Vec<EntryLine>,
-    nothing: &'static str,
-    older: Option<String>,
-    newest: Option<String>,
-    /// Whom to ask, where nobody can pay here.
+    pages: EntryPage,
+    /// The contact of the operator, on a server without payments.
     buy: Option<Ask>,
     offer: Offer,
     prices: String,
@@ -49,7 +41,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     })
 }
 
-/// The page, with what is wrong with the form that was sent.
+/// The page, with the fault of the form that was sent.
 pub fn page(
     app: &App,
     request: &Incoming,
@@ -57,27 +49,18 @@ pub fn page(
     problem: Option<&'static str>,
 ) -> Result<Response, ApiError> {
     let words = area.words;
-    let only_credited = area.visit.value(KIND) == Some(PURCHASES);
-    let before = area.visit.value(BEFORE).and_then(|text| text.parse().ok());
-    let history = entries::newest(app, area, only_credited, before, ENTRIES_PER_PAGE)?;
-    let all = area.visit.link("/account/credits");
-    let credited = all.with(KIND, PURCHASES);
-    let here = if only_credited { &credited } else { &all };
-    let kind = |text, url: &dyn ToString, is_current| NavLink { text, url: url.to_string(), is_current };
+    let (visit, account) = (&area.visit, &area.account);
+    let query = EntryPage::query(visit, account.id(), account.created_at(), ENTRIES_PER_PAGE);
+    let history = app.ledger.history(&query)?;
+    let pages = EntryPage::of(visit, words, &visit.link("/account/credits"), history);
     let provider = app.payments.provider();
     let page = CreditsPage {
         frame: area.frame(words.credits),
         head: area.head(Tab::Credits, words.credits, &[Done::Cancelled]),
         words,
         balance: area.credits(area.account.credits()),
-        kinds: [
-            kind(words.everything, &all, !only_credited),
-            kind(words.purchases, &credited, only_credited),
-        ],
-        entries: history.entries.iter().map(|entry| EntryLine::of(area, entry)).collect(),
-        nothing: if history.before.is_some() { words.no_entries_yet } else { words.no_entries },
-        older: history.before.map(|before| here.with(BEFORE, before).to_string()),
-        newest: before.map(|_| here.to_string()),
+        entries: pages.entries.iter().map(|entry| EntryLine::of(area, entry)).collect(),
+        pages,
         buy: provider.is_none().then(|| buy(area)),
         offer: Offer::of(app, area, problem)?,
         prices: area.visit.link("/pricing").to_string(),

@@ -3,7 +3,7 @@
 //! Contains days, slugs, ids and numbers only, and no free text, so a spreadsheet finds no formula in it.
 
 use super::area;
-use super::usage::asked;
+use super::usage::selected;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -13,7 +13,7 @@ use crate::site::cache::Cache;
 /// The file.
 pub fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::read(app, request, &["days"], |app, request, area| {
-        let (_, lines) = asked(app, &area, request)?;
+        let (_, lines) = selected(app, &area, request)?;
         let mut text = String::from("day,dataset,key,requests,rows,credits\r\n");
         for line in &lines {
             let key = line.key.map(|key| key.to_string()).unwrap_or_default();

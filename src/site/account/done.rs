@@ -85,13 +85,13 @@ impl Done {
         }
     }
 
-    /// The page that tells it.
+    /// The address of a page with this outcome.
     pub fn at(self, page: &Url) -> Url {
         page.with(DONE, self.code())
     }
 
-    /// The text of the word in the query, if the page tells it.
-    pub fn told(visit: &Visit, words: &'static AccountWords, notices: &[Done]) -> Option<&'static str> {
+    /// The text of the word in the query, if it is among `notices`.
+    pub fn notice(visit: &Visit, words: &'static AccountWords, notices: &[Done]) -> Option<&'static str> {
         let code = visit.value(DONE)?;
         notices.iter().find(|done| done.code() == code).map(|done| done.text(words))
     }

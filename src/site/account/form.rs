@@ -4,7 +4,11 @@
 
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
-use crate::limits::site::{FIELD_BYTES_MAX, FORM_BYTES_MAX};
+
+/// Size of a form of the account area.
+const FORM_BYTES_MAX: usize = 16 * 1024;
+/// Length of one field of a form; lists of datasets need the most.
+const FIELD_BYTES_MAX: usize = 12 * 1024;
 
 /// The fields.
 pub struct Form(Vec<(String, String)>);

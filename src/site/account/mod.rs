@@ -17,9 +17,9 @@
 //!
 //! Takes no money: a payment provider does, and its page leads back here.
 
-mod api_keys;
+pub(in crate::site) mod api_keys;
 mod area;
-mod buying;
+pub(in crate::site) mod buying;
 mod credits;
 mod csv;
 mod done;

@@ -2,20 +2,22 @@
 
 use askama::Template;
 
+use super::api_keys::key_view::is_valid;
 use super::area::{self, Area, Head, Tab};
 use super::done::{DONE, Done};
 use super::entries::{self, EntryLine};
-use super::keys::is_valid;
 use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{AccountView, Plan};
-use crate::limits::site::NEWEST_ENTRIES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+
+/// Newest entries on the first page of an account.
+const NEWEST_ENTRIES_MAX: usize = 5;
 
 #[derive(Template)]
 #[template(path = "account/overview.html")]
@@ -35,7 +37,7 @@ struct OverviewPage {
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::read(app, request, &[DONE], |app, request, area| {
         let view = app.ledger.account_view(&area.account, request.now());
-        let newest = entries::newest(app, &area, false, None, NEWEST_ENTRIES_MAX)?;
+        let newest = entries::newest(app, &area, NEWEST_ENTRIES_MAX)?;
         let words = area.words;
         let valid = view.keys.iter().filter(|key| is_valid(key, request.now())).count();
         let page = OverviewPage {
@@ -46,7 +48,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             facts: facts(app, &area, &view, valid),
             lacks_key: valid == 0 && !area.must_confirm,
             keys: area.visit.link("/account/keys").to_string(),
-            entries: newest.entries.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
+            entries: newest.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
             credits: area.visit.link("/account/credits").to_string(),
         };
         area.visit.answer(request, &page, Cache::NoStore)
@@ -66,9 +68,9 @@ fn facts(app: &App, area: &Area, view: &AccountView, valid: usize) -> Vec<(&'sta
     }
     facts.push((words.valid_keys, numbers.integer(u64::try_from(valid).unwrap_or(u64::MAX))));
     let limits = app.access.limits();
-    let told =
+    let named =
         [(area.visit.words.limits_minute, limits.per_minute), (area.visit.words.limits_day, limits.per_day)];
-    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    let in_force = named.into_iter().filter(|(_, limit)| *limit > 0);
     facts.extend(in_force.map(|(text, limit)| (words.per_key, fill(text, numbers.integer(limit.into())))));
     facts
 }

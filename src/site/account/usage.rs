@@ -12,7 +12,7 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyId, UsageAsked, UsageLine};
+use crate::ledger::{ChargeError, KeyId, UsageLine, UsageQuery};
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, NavLink};
@@ -76,12 +76,12 @@ impl Sum {
 }
 
 /// The days of a page, and their usage, key by key.
-pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<UsageLine>), ApiError> {
+pub fn selected(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<UsageLine>), ApiError> {
     let typed = area.visit.value(DAYS).unwrap_or_default();
     let chosen = CHOICES.iter().find(|(text, _)| *text == typed);
     let days = chosen.map_or(DAYS_DEFAULT, |(_, days)| *days);
-    let asked = UsageAsked { account: area.account.id(), days, key: None, by_key: true };
-    match app.ledger.usage(&asked, request.now()) {
+    let query = UsageQuery { account: area.account.id(), days, key: None, by_key: true };
+    match app.ledger.usage(&query, request.now()) {
         Ok(lines) => Ok((days, lines)),
         Err(ChargeError::Invalid { rule, .. }) => {
             Err(validation_error("OUT_OF_RANGE", DAYS, rule, "choose fewer days"))
@@ -93,7 +93,7 @@ pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<Usa
 /// The page.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::read(app, request, &[DAYS], |app, request, area| {
-        let (days, lines) = asked(app, &area, request)?;
+        let (days, lines) = selected(app, &area, request)?;
         let words = area.words;
         let by_day = of_days(request.now().day(), days, &lines);
         let page = UsagePage {

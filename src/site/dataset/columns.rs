@@ -61,8 +61,8 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let (frame, head) = opened.frame_and_head(Tab::Columns);
     let count = dataset.current.table.columns().len();
     let pages = count.div_ceil(COLUMNS_PER_PAGE).max(1);
-    let asked = opened.visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
-    let current = asked.clamp(1, pages);
+    let number = opened.visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
+    let current = number.clamp(1, pages);
     let api = |part: &str| opened.api(part);
     let page = ColumnsPage {
         columns: columns(opened, current)?,

@@ -156,7 +156,7 @@ fn explore(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     page_of_dataset(app, request, &explore::KNOWN, explore::page)
 }
 
-/// Where a form led, opened by its address: the view itself.
+/// Redirects a GET of the target of a form to the view itself.
 fn explore_again(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = crate::http::find_dataset(app, request)?;
     let visit = view_of(Visit::of(app, request, &explore::KNOWN)?, &dataset);

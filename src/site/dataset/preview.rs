@@ -1,6 +1,6 @@
 //! The free sample as a table. Columns are picked and rows are sorted by links, so every view has an address.
 //!
-//! Sorts the rows of the sample and no others; shows the rows that `/sample` gives, in its order unless one is asked for.
+//! Sorts the rows of the sample and no others; shows the rows that `/sample` gives, in its order unless the query names one.
 
 use std::collections::HashMap;
 
@@ -93,8 +93,8 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let sorting = sorting(opened, table);
     let sample = Sample::read(table, &picked.numbers(), sorting).map_err(|error| opened.damaged(&error))?;
     let pages = sample.rows.len().div_ceil(PREVIEW_ROWS_PER_PAGE).max(1);
-    let asked = opened.visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
-    let current = asked.clamp(1, pages);
+    let number = opened.visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
+    let current = number.clamp(1, pages);
     let base = here.without("page");
     let total = numbers.integer(table.row_count().into());
     let caption = fill(words.preview_caption, numbers.integer(sample.rows.len() as u64));
@@ -155,7 +155,7 @@ pub(super) const fn is_number(logical: LogicalType) -> bool {
     matches!(logical, LogicalType::Integer | LogicalType::Number)
 }
 
-/// The rows of the sample, in the order asked for.
+/// The rows of the sample, in the requested order.
 struct Sample {
     rows: Vec<Vec<Cell>>,
 }

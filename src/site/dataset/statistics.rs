@@ -195,9 +195,11 @@ fn shown(figures: &Figures<'_>, kind: ColumnKind, rows: u64, id: &str, writer: W
     let words = writer.words;
     let of_lengths = figures.histogram.as_ref().is_some_and(|histogram| histogram.of == "lengths");
     let top = figures.top_values.as_deref().unwrap_or_default();
-    // Where every value is among the frequent ones, these tell more than bins.
-    let told_by_top = figures.distinct.is_some_and(|distinct| distinct > 0 && distinct == top.len() as u64);
-    let histogram = figures.histogram.as_ref().filter(|_| !told_by_top && (!of_lengths || top.is_empty()));
+    // If every value is among the frequent ones, their list says more than bins.
+    let is_covered_by_top =
+        figures.distinct.is_some_and(|distinct| distinct > 0 && distinct == top.len() as u64);
+    let histogram =
+        figures.histogram.as_ref().filter(|_| !is_covered_by_top && (!of_lengths || top.is_empty()));
     let bin_kind = if of_lengths { ColumnKind::Integer } else { kind };
     let bins: Vec<Bin> = histogram.map(|histogram| bins(histogram, bin_kind, writer)).unwrap_or_default();
     let histogram_title = if of_lengths { words.histogram_of_lengths } else { words.histogram_of_values };

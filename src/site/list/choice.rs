@@ -4,10 +4,13 @@
 
 use crate::catalog::{Dataset, Order};
 use crate::clock::Moment;
-use crate::limits::site::{DATASETS_PER_PAGE, TAGS_CHOSEN_MAX};
+use crate::limits::site::DATASETS_PER_PAGE;
 use crate::search::question::{Question, QuestionError};
 use crate::site::visit::Visit;
 use crate::site::words::Words;
+
+/// Tags that one question may name.
+const TAGS_CHOSEN_MAX: usize = 8;
 
 /// Names of the query of the list.
 pub(super) const NAMES: [&str; 7] = ["q", "tag", "license", "size", "updated", "sort", "page"];

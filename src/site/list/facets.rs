@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use super::choice::{AGES, Choice, SIZES};
 use crate::catalog::{Dataset, Order, Snapshot};
-use crate::limits::site::FACET_VALUES_MAX;
 use crate::site::entry::whole;
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+
+/// Values of one facet that are shown.
+const FACET_VALUES_MAX: usize = 15;
 
 /// One group of values.
 #[derive(Debug)]

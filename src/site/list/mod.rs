@@ -20,12 +20,15 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
-use crate::limits::site::{DATASETS_PER_PAGE, RESULTS_COUNTED_MAX};
+use crate::limits::site::DATASETS_PER_PAGE;
 use crate::search::question::{Question, QuestionError};
 use crate::search::{Found, Hit, Page as SearchPage, RankedBy};
 use choice::Choice;
 use facets::Facets;
 use view::{ListPage, Paging};
+
+/// Results of a search over which facets are counted, where there are no more.
+const RESULTS_COUNTED_MAX: usize = 60;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/datasets", Guard::Public, list)];
@@ -49,7 +52,7 @@ fn list(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let found = match &choice.question {
         None => None,
         Some(Err(fault)) => {
-            problem = Some(told(&visit, *fault));
+            problem = Some(fault_text(&visit, *fault));
             None
         }
         Some(Ok(question)) => {
@@ -93,7 +96,7 @@ fn listed(visit: &Visit, snapshot: &Snapshot, choice: &Choice<'_>) -> Shown {
 fn search(app: &App, visit: &Visit, choice: &Choice<'_>, question: &Question, page: usize) -> Option<Shown> {
     let reach = usize::try_from(RESULTS_REACH_MAX).unwrap_or(usize::MAX);
     let before = page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE).min(reach);
-    // The first results are asked for together: where there are no others, facets are counted over them.
+    // The first results are requested together: where there are no others, facets are counted over them.
     let is_early = before.saturating_add(DATASETS_PER_PAGE) <= RESULTS_COUNTED_MAX;
     let (offset, limit) = if is_early {
         (0, RESULTS_COUNTED_MAX)
@@ -146,7 +149,7 @@ fn page_of<T>(found: impl Iterator<Item = T>, page: usize) -> impl Iterator<Item
     found.skip(page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE)).take(DATASETS_PER_PAGE)
 }
 
-fn told(visit: &Visit, fault: QuestionError) -> String {
+fn fault_text(visit: &Visit, fault: QuestionError) -> String {
     match fault {
         QuestionError::TooShort => fill(visit.words.question_short, QUESTION_CHARS_MIN),
         QuestionError::TooLong => fill(visit.words.question_long, QUESTION_CHARS_MAX),

@@ -3,9 +3,9 @@
 
 use askama::Template;
 
-use super::desk::{self, ACTION, Desk, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
@@ -56,27 +56,29 @@ struct Line {
 
 /// The list.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[QUESTION, AFTER], |app, request, desk| page(app, request, &desk, None))
+    operator_visit::read(app, request, &[QUESTION, AFTER], |app, request, operator| {
+        page(app, request, &operator, None)
+    })
 }
 
 /// Creates an account.
 pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::change(app, request, |app, request, desk| {
-        let here = desk.visit.link("/operator/accounts");
-        let Some(form) = desk.form(app, request, &[NAME])? else {
-            return Ok(desk.repeated(request, &here));
+    operator_visit::change(app, request, |app, request, operator| {
+        let here = operator.visit.link("/operator/accounts");
+        let Some(form) = operator.form(app, request, &[NAME])? else {
+            return Ok(operator.repeated(request, &here));
         };
         if form.raw(ACTION) != CREATE {
-            return Err(desk::no_such_action());
+            return Err(operator_visit::no_such_action());
         }
         let command = OperatorCommand::CreateAccount { name: form.text(NAME).to_owned() };
-        match desk::order(app, request, &command)? {
+        match operator_visit::execute(app, request, &command)? {
             Ok(CommandOutput::AccountCreated(account)) => {
-                let to = desk.visit.link(&format!("/operator/accounts/{}", account.id));
-                Ok(desk.done(request, Done::Created, &to))
+                let to = operator.visit.link(&format!("/operator/accounts/{}", account.id));
+                Ok(operator.done(request, Done::Created, &to))
             }
-            Ok(_) => Err(desk::unexpected()),
-            Err(text) => page(app, request, &desk, Some(Refused { form: &form, text })),
+            Ok(_) => Err(operator_visit::unexpected()),
+            Err(text) => page(app, request, &operator, Some(Refused { form: &form, text })),
         }
     })
 }
@@ -84,12 +86,12 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn page(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let words = desk.words;
-    let question = desk.visit.value(QUESTION).unwrap_or_default().trim().to_owned();
-    let after: Option<AccountId> = desk.visit.value(AFTER).and_then(|text| text.parse().ok());
+    let words = operator.words;
+    let question = operator.visit.value(QUESTION).unwrap_or_default().trim().to_owned();
+    let after: Option<AccountId> = operator.visit.value(AFTER).and_then(|text| text.parse().ok());
     let all = app.ledger.accounts();
     let letters = question.to_lowercase();
     let mut found = all
@@ -97,17 +99,17 @@ fn page(
         .filter(|account| after.is_none_or(|after| account.id() > after))
         .filter(|account| letters.is_empty() || has(app, account, &letters));
     let lines: Vec<Line> =
-        found.by_ref().take(OPERATOR_LINES_PER_PAGE).map(|account| line(app, desk, account)).collect();
-    let list = desk.visit.link("/operator/accounts");
+        found.by_ref().take(OPERATOR_LINES_PER_PAGE).map(|account| line(app, operator, account)).collect();
+    let list = operator.visit.link("/operator/accounts");
     let here = if question.is_empty() { list.clone() } else { list.with(QUESTION, &question) };
-    let forms = Forms::new(desk, list.clone(), refused);
+    let forms = Forms::new(operator, list.clone(), refused);
     let page = AccountsPage {
-        frame: desk.frame(Page::Accounts, words.accounts),
-        head: desk.head(words.accounts),
+        frame: operator.frame(Page::Accounts, words.accounts),
+        head: operator.head(words.accounts),
         words,
         question,
         action: list.bare().to_string(),
-        count: fill(words.accounts_in_all, desk.visit.numbers.integer(whole(all.len()))),
+        count: fill(words.accounts_in_all, operator.visit.numbers.integer(whole(all.len()))),
         first: after.map(|_| here.to_string()),
         next: found.next().and(lines.last()).map(|last| here.with(AFTER, &last.id).to_string()),
         lines,
@@ -115,7 +117,7 @@ fn page(
             .form(CREATE, words.create_account)
             .input(forms.input(CREATE, NAME, "text", words.name).hint(words.name_hint).required()),
     };
-    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
 /// Whether the name or the address of an account has these small letters, or they are its id.
@@ -125,18 +127,18 @@ fn has(app: &App, account: &AccountHandle, letters: &str) -> bool {
     account.id().to_string() == letters || account.name().to_lowercase().contains(letters) || in_address()
 }
 
-fn line(app: &App, desk: &Desk, account: &AccountHandle) -> Line {
-    let (id, common) = (account.id().to_string(), desk.common);
+fn line(app: &App, operator: &OperatorVisit, account: &AccountHandle) -> Line {
+    let (id, common) = (account.id().to_string(), operator.common);
     Line {
-        url: desk.visit.link(&format!("/operator/accounts/{id}")).to_string(),
+        url: operator.visit.link(&format!("/operator/accounts/{id}")).to_string(),
         name: account.name().to_owned(),
         email: app
             .ledger
             .login(account.id())
             .map_or_else(String::new, |login| login.email.as_str().to_owned()),
         plan: if account.plan() == Plan::Free { common.plan_free } else { common.plan_prepaid },
-        credits: desk.visit.numbers.integer(account.credits()),
-        created: desk.visit.numbers.minute(account.created_at()),
+        credits: operator.visit.numbers.integer(account.credits()),
+        created: operator.visit.numbers.minute(account.created_at()),
         is_closed: account.closed_at().is_some(),
         id,
     }

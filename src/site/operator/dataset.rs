@@ -3,9 +3,9 @@
 
 use askama::Template;
 
-use super::desk::{self, ACTION, Desk, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused, confirmed};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
 use crate::catalog::publish::{rollback, unpublish};
@@ -51,58 +51,58 @@ struct VersionLine {
 
 /// The dataset.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| page(app, request, &desk, None))
+    operator_visit::read(app, request, &[], |app, request, operator| page(app, request, &operator, None))
 }
 
 /// Serves another version, or takes the dataset back.
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::change(app, request, |app, request, desk| {
+    operator_visit::change(app, request, |app, request, operator| {
         let slug = Slug::parse(request.path_parameter(0)).map_err(|_| unknown())?;
-        let here = desk.visit.here().clone();
-        let Some(form) = desk.form(app, request, &[VERSION])? else {
-            return Ok(desk.repeated(request, &here));
+        let here = operator.visit.here().clone();
+        let Some(form) = operator.form(app, request, &[VERSION])? else {
+            return Ok(operator.repeated(request, &here));
         };
         let (outcome, done) = match form.raw(ACTION) {
-            ROLLBACK => (roll_back(app, &desk, &slug, &form), Done::RolledBack),
-            WITHDRAW => (withdraw(app, &desk, &slug, &form), Done::Withdrawn),
-            _ => return Err(desk::no_such_action()),
+            ROLLBACK => (roll_back(app, &operator, &slug, &form), Done::RolledBack),
+            WITHDRAW => (withdraw(app, &operator, &slug, &form), Done::Withdrawn),
+            _ => return Err(operator_visit::no_such_action()),
         };
         if let Err(text) = outcome {
-            return page(app, request, &desk, Some(Refused { form: &form, text }));
+            return page(app, request, &operator, Some(Refused { form: &form, text }));
         }
         let now = request.now();
         app.catalog.reload(now).map_err(|error| ApiError::internal(error.to_string()))?;
-        let to = if done == Done::Withdrawn { desk.visit.link("/operator/datasets") } else { here };
-        Ok(desk.done(request, done, &to))
+        let to = if done == Done::Withdrawn { operator.visit.link("/operator/datasets") } else { here };
+        Ok(operator.done(request, done, &to))
     })
 }
 
-fn roll_back(app: &App, desk: &Desk, slug: &Slug, form: &Form) -> Result<(), String> {
-    let version = form.text(VERSION).parse().map_err(|_| desk.words.version_wrong.to_owned())?;
+fn roll_back(app: &App, operator: &OperatorVisit, slug: &Slug, form: &Form) -> Result<(), String> {
+    let version = form.text(VERSION).parse().map_err(|_| operator.words.version_wrong.to_owned())?;
     rollback(app.catalog.directory(), slug, &version).map_err(|error: CatalogError| error.to_string())
 }
 
-fn withdraw(app: &App, desk: &Desk, slug: &Slug, form: &Form) -> Result<(), String> {
-    confirmed(desk, form)?;
+fn withdraw(app: &App, operator: &OperatorVisit, slug: &Slug, form: &Form) -> Result<(), String> {
+    confirmed(operator, form)?;
     unpublish(app.catalog.directory(), slug).map_err(|error| error.to_string())
 }
 
 fn page(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let words = desk.words;
+    let words = operator.words;
     let snapshot = app.catalog.snapshot();
     let slug = request.path_parameter(0);
     let entry = snapshot.get(slug).ok_or_else(unknown)?;
-    let forms = Forms::new(desk, desk.visit.link(&format!("/operator/datasets/{slug}")), refused);
+    let forms = Forms::new(operator, operator.visit.link(&format!("/operator/datasets/{slug}")), refused);
     let (state, title, facts, faults, versions) = match entry {
         Entry::Serving(dataset) => {
-            let title = dataset.manifest.title.choose(Some(desk.visit.language)).unwrap_or(slug);
-            let versions = versions(desk, dataset);
-            (State::of(dataset), title.to_owned(), facts(desk, dataset), dataset.warnings(), versions)
+            let title = dataset.manifest.title.choose(Some(operator.visit.language)).unwrap_or(slug);
+            let versions = versions(operator, dataset);
+            (State::of(dataset), title.to_owned(), facts(operator, dataset), dataset.warnings(), versions)
         }
         Entry::Quarantined { reason } => (
             State::Quarantined,
@@ -113,8 +113,8 @@ fn page(
         ),
     };
     let page = DatasetPage {
-        frame: desk.frame(Page::Datasets, &title),
-        head: desk.head_below(&title, words.datasets, &desk.visit.link("/operator/datasets")),
+        frame: operator.frame(Page::Datasets, &title),
+        head: operator.head_below(&title, words.datasets, &operator.visit.link("/operator/datasets")),
         words,
         state: state.text(words),
         tone: state.tone(),
@@ -126,11 +126,11 @@ fn page(
         ),
         withdraw: forms.form(WITHDRAW, words.withdraw).input(forms.confirmation(WITHDRAW)).dangerous(),
     };
-    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
-fn facts(desk: &Desk, dataset: &Dataset) -> Vec<(&'static str, String)> {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+fn facts(operator: &OperatorVisit, dataset: &Dataset) -> Vec<(&'static str, String)> {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let mut facts = vec![
         (words.slug, dataset.slug().to_owned()),
         (words.version, dataset.current.version.to_string()),
@@ -142,13 +142,13 @@ fn facts(desk: &Desk, dataset: &Dataset) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn versions(desk: &Desk, dataset: &Dataset) -> Vec<VersionLine> {
-    let kept = dataset.versions.iter().map(|version| line(desk, dataset, version, false));
-    kept.chain(dataset.held.iter().map(|version| line(desk, dataset, version, true))).collect()
+fn versions(operator: &OperatorVisit, dataset: &Dataset) -> Vec<VersionLine> {
+    let kept = dataset.versions.iter().map(|version| line(operator, dataset, version, false));
+    kept.chain(dataset.held.iter().map(|version| line(operator, dataset, version, true))).collect()
 }
 
-fn line(desk: &Desk, dataset: &Dataset, version: &DatasetVersion, is_held: bool) -> VersionLine {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+fn line(operator: &OperatorVisit, dataset: &Dataset, version: &DatasetVersion, is_held: bool) -> VersionLine {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let notes = [
         (version.version == dataset.current.version && !is_held, words.served),
         (!version.is_verified(), words.state_verifying),

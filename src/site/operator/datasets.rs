@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use super::desk::{self, Desk, Head, Page};
 use super::done::DONE;
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
 use crate::catalog::{Dataset, Language, Snapshot};
@@ -91,40 +91,40 @@ impl Published<'_> {
 
 /// The list.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[QUESTION, WHICH, PAGE], |app, request, desk| {
+    operator_visit::read(app, request, &[QUESTION, WHICH, PAGE], |app, request, operator| {
         let snapshot = app.catalog.snapshot();
-        let question = desk.visit.value(QUESTION).unwrap_or_default().trim().to_owned();
-        let is_faulty = desk.visit.value(WHICH) == Some(FAULTY);
+        let question = operator.visit.value(QUESTION).unwrap_or_default().trim().to_owned();
+        let is_faulty = operator.visit.value(WHICH) == Some(FAULTY);
         let found = found(&snapshot, &question.to_lowercase(), is_faulty);
         let pages = found.len().div_ceil(OPERATOR_LINES_PER_PAGE).max(1);
-        let page = desk.visit.value(PAGE).and_then(|text| text.parse().ok()).unwrap_or(1).clamp(1, pages);
+        let page = operator.visit.value(PAGE).and_then(|text| text.parse().ok()).unwrap_or(1).clamp(1, pages);
         let first = page.saturating_sub(1).saturating_mul(OPERATOR_LINES_PER_PAGE);
-        let here = desk.visit.here().without(PAGE).without(DONE);
-        let words = desk.words;
+        let here = operator.visit.here().without(PAGE).without(DONE);
+        let words = operator.words;
         let kind = |text, url: &dyn ToString, is_current| NavLink { text, url: url.to_string(), is_current };
         let at = |page: usize| here.with(PAGE, page).to_string();
         let page = DatasetsPage {
-            frame: desk.frame(Page::Datasets, words.datasets),
-            head: desk.head(words.datasets),
+            frame: operator.frame(Page::Datasets, words.datasets),
+            head: operator.head(words.datasets),
             words,
             question,
-            action: desk.visit.link("/operator/datasets").bare().to_string(),
+            action: operator.visit.link("/operator/datasets").bare().to_string(),
             kinds: [
                 kind(words.all, &here.without(WHICH), !is_faulty),
                 kind(words.faulty, &here.with(WHICH, FAULTY), is_faulty),
             ],
             is_faulty,
-            count: fill(words.datasets_found, desk.visit.numbers.integer(whole(found.len()))),
+            count: fill(words.datasets_found, operator.visit.numbers.integer(whole(found.len()))),
             lines: found
                 .iter()
                 .skip(first)
                 .take(OPERATOR_LINES_PER_PAGE)
-                .map(|published| line(&desk, published))
+                .map(|published| line(&operator, published))
                 .collect(),
             previous: (page > 1).then(|| at(page.saturating_sub(1))),
             next: (page < pages).then(|| at(page.saturating_add(1))),
         };
-        desk.visit.answer(request, &page, Cache::NoStore)
+        operator.visit.answer(request, &page, Cache::NoStore)
     })
 }
 
@@ -141,10 +141,10 @@ fn found<'s>(snapshot: &'s Snapshot, words: &str, is_faulty: bool) -> Vec<Publis
     found
 }
 
-fn line(desk: &Desk, published: &Published<'_>) -> Line {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+fn line(operator: &OperatorVisit, published: &Published<'_>) -> Line {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let slug = published.slug().to_owned();
-    let url = desk.visit.link(&format!("/operator/datasets/{slug}")).to_string();
+    let url = operator.visit.link(&format!("/operator/datasets/{slug}")).to_string();
     let Published::Serving(dataset) = published else {
         let state = State::Quarantined;
         let nothing = || "–".to_owned();
@@ -164,7 +164,7 @@ fn line(desk: &Desk, published: &Published<'_>) -> Line {
     let state = State::of(dataset);
     let bytes = dataset.versions.iter().map(|version| version.table.file_bytes());
     Line {
-        title: dataset.manifest.title.choose(Some(desk.visit.language)).unwrap_or(&slug).to_owned(),
+        title: dataset.manifest.title.choose(Some(operator.visit.language)).unwrap_or(&slug).to_owned(),
         slug,
         url,
         state: state.text(words),

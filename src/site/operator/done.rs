@@ -30,7 +30,7 @@ pub enum Done {
     RolledBack,
     /// A dataset was withdrawn.
     Withdrawn,
-    /// The folders were looked at.
+    /// The folders were scanned.
     Looked,
     /// The form was sent before, and nothing was done.
     Repeated,
@@ -91,13 +91,13 @@ impl Done {
         }
     }
 
-    /// The page that tells it.
+    /// The address of a page with this outcome.
     pub fn at(self, page: &Url) -> Url {
         page.with(DONE, self.code())
     }
 
     /// The text of the word in the query.
-    pub fn told(visit: &Visit, words: &'static OperatorWords) -> Option<&'static str> {
+    pub fn notice(visit: &Visit, words: &'static OperatorWords) -> Option<&'static str> {
         let code = visit.value(DONE)?;
         ALL.iter().find(|done| done.code() == code).map(|done| done.text(words))
     }

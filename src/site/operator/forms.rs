@@ -1,10 +1,10 @@
-//! The forms of one page: numbered, filled in again with what was refused, confirmed where they cannot be undone.
+//! The forms of one page: numbered, filled in again after a refusal, and confirmed by a tick where they are irreversible.
 //!
-//! Does not depend on what a form does.
+//! Does not depend on the work of a form.
 
 use std::cell::Cell;
 
-use super::desk::{ACTION, CONFIRM, Desk, ONCE};
+use super::operator_visit::{ACTION, CONFIRM, ONCE, OperatorVisit};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::url::Url;
@@ -15,24 +15,24 @@ const YES: &str = "yes";
 
 /// A form that was refused.
 pub struct Refused<'f> {
-    /// What was sent.
+    /// The fields as they were sent.
     pub form: &'f Form,
-    /// What is wrong with it.
+    /// The fault, in the language of the visit.
     pub text: String,
 }
 
 /// The forms of one page.
 pub struct Forms<'d> {
-    desk: &'d Desk,
+    operator: &'d OperatorVisit,
     to: Url,
     refused: Option<Refused<'d>>,
-    is_told: Cell<bool>,
+    is_shown: Cell<bool>,
 }
 
 impl<'d> Forms<'d> {
     /// Forms that are sent to a page.
-    pub fn new(desk: &'d Desk, to: Url, refused: Option<Refused<'d>>) -> Self {
-        Self { desk, to, refused, is_told: Cell::new(false) }
+    pub fn new(operator: &'d OperatorVisit, to: Url, refused: Option<Refused<'d>>) -> Self {
+        Self { operator, to, refused, is_shown: Cell::new(false) }
     }
 
     /// The status of the page.
@@ -43,22 +43,22 @@ impl<'d> Forms<'d> {
     /// A form with this text on its button.
     pub fn form(&self, action: &'static str, name: &'static str) -> FormView {
         let refused = self.refused_of(action).map(|refused| refused.text.clone());
-        self.is_told.set(self.is_told.get() || refused.is_some());
+        self.is_shown.set(self.is_shown.get() || refused.is_some());
         FormView::new(&self.to, name)
             .hidden(ACTION, action)
             .hidden(ONCE, self.number(action))
             .problem(refused)
     }
 
-    /// What is wrong with a form that the page no longer has. To be asked for when its forms are made.
-    pub fn untold(&self) -> Option<String> {
-        let refused = self.refused.as_ref().filter(|_| !self.is_told.get());
+    /// The fault of a refused form that the page no longer shows. Call it after the forms are made.
+    pub fn unplaced_problem(&self) -> Option<String> {
+        let refused = self.refused.as_ref().filter(|_| !self.is_shown.get());
         refused.map(|refused| refused.text.clone())
     }
 
     /// The number of a form of this page.
     pub fn number(&self, action: &str) -> String {
-        format!("{}-{action}", self.desk.once)
+        format!("{}-{action}", self.operator.once)
     }
 
     /// A field of a form, with what was typed before.
@@ -73,9 +73,9 @@ impl<'d> Forms<'d> {
         Input::new(action, name, kind, label).value(typed)
     }
 
-    /// The tick of a form that cannot be undone.
+    /// The tick that confirms an irreversible form.
     pub fn confirmation(&self, action: &'static str) -> Input {
-        Input::new(action, CONFIRM, "checkbox", self.desk.words.confirm).value(YES).required()
+        Input::new(action, CONFIRM, "checkbox", self.operator.words.confirm).value(YES).required()
     }
 
     /// Whether a form was refused.
@@ -88,21 +88,21 @@ impl<'d> Forms<'d> {
     }
 }
 
-/// Whether a form that cannot be undone was ticked; else why not.
-pub fn confirmed(desk: &Desk, form: &Form) -> Result<(), String> {
-    if form.raw(CONFIRM) == YES { Ok(()) } else { Err(desk.words.confirm_missing.to_owned()) }
+/// Checks that an irreversible form was ticked; the error is a text for the form.
+pub fn confirmed(operator: &OperatorVisit, form: &Form) -> Result<(), String> {
+    if form.raw(CONFIRM) == YES { Ok(()) } else { Err(operator.words.confirm_missing.to_owned()) }
 }
 
 /// A whole number, or why there is none.
-pub fn number(desk: &Desk, text: &str) -> Result<u64, String> {
+pub fn number(operator: &OperatorVisit, text: &str) -> Result<u64, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let shown = || text.chars().take(40).collect::<String>();
-    text.parse().ok().filter(|_| is_plain).ok_or_else(|| fill(desk.words.not_a_number, shown()))
+    text.parse().ok().filter(|_| is_plain).ok_or_else(|| fill(operator.words.not_a_number, shown()))
 }
 
 /// A whole number, or nothing where nothing was typed.
-pub fn optional_number(desk: &Desk, text: &str) -> Result<Option<u64>, String> {
-    if text.is_empty() { Ok(None) } else { number(desk, text).map(Some) }
+pub fn optional_number(operator: &OperatorVisit, text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { number(operator, text).map(Some) }
 }
 
 /// The names in a list that lines, spaces or commas part.

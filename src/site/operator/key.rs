@@ -3,22 +3,22 @@
 use askama::Template;
 
 use super::account::changes::{Secret, secret};
-use super::desk::{self, ACTION, Desk, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused, confirmed, names, number, optional_number};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::clock::Moment;
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{CapPeriod, Change, KeyId, KeyView};
+use crate::ledger::{Change, KeyId, KeyView};
 use crate::operator::{CommandOutput, OperatorCommand};
+use crate::site::account::api_keys::key_view::{is_valid, limits, state};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
-use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 
@@ -49,7 +49,7 @@ pub struct KeyLine {
     pub prefix: String,
     /// Whether it is accepted.
     pub state: String,
-    /// What it may spend and read.
+    /// Its limits, and its spending against them.
     pub limits: String,
     /// When it was used last.
     pub last_used: String,
@@ -59,54 +59,21 @@ pub struct KeyLine {
 
 impl KeyLine {
     /// A key as text.
-    pub fn of(app: &App, desk: &Desk, key: &KeyView, now: Moment) -> Self {
-        let numbers = desk.visit.numbers;
+    pub fn of(app: &App, operator: &OperatorVisit, key: &KeyView, now: Moment) -> Self {
+        let (common, numbers) = (operator.common, operator.visit.numbers);
         Self {
             name: name(key),
             prefix: format!("{}…", key.prefix),
-            state: state(desk, key, now),
-            limits: limits(app, desk, key, now),
-            last_used: key.last_used_at.map_or_else(|| desk.common.never.to_owned(), |at| numbers.minute(at)),
-            url: desk.visit.link(&format!("/operator/keys/{}", key.id)).to_string(),
+            state: state(common, numbers, key, now),
+            limits: limits(common, numbers, app, key, now).join("; "),
+            last_used: key.last_used_at.map_or_else(|| common.never.to_owned(), |at| numbers.minute(at)),
+            url: operator.visit.link(&format!("/operator/keys/{}", key.id)).to_string(),
         }
     }
 }
 
 fn name(key: &KeyView) -> String {
     if key.label.is_empty() { key.id.to_string() } else { key.label.clone() }
-}
-
-fn is_valid(key: &KeyView, now: Moment) -> bool {
-    key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)
-}
-
-fn state(desk: &Desk, key: &KeyView, now: Moment) -> String {
-    let common = desk.common;
-    match (key.revoked_at, key.expires_at) {
-        (Some(_), _) => common.revoked.to_owned(),
-        (None, Some(end)) if end <= now => common.expired.to_owned(),
-        (None, Some(end)) => fill(common.ends, desk.visit.numbers.minute(end)),
-        (None, None) => common.valid.to_owned(),
-    }
-}
-
-/// What a key may spend and read, and what it has spent of it.
-fn limits(app: &App, desk: &Desk, key: &KeyView, now: Moment) -> String {
-    let (common, numbers) = (desk.common, desk.visit.numbers);
-    let standings = app.ledger.cap_standings(key.account, key.id, &key.limits, now).unwrap_or_default();
-    let mut told: Vec<String> = standings
-        .iter()
-        .map(|cap| {
-            let text = if cap.period == CapPeriod::Day { common.spent_day } else { common.spent_month };
-            fill(&fill(text, numbers.integer(cap.spent)), numbers.integer(cap.cap))
-        })
-        .collect();
-    match key.limits.datasets.len() {
-        0 => {}
-        1 => told.push(common.one_dataset_only.to_owned()),
-        count => told.push(fill(common.many_datasets_only, numbers.integer(whole(count)))),
-    }
-    if told.is_empty() { common.unlimited.to_owned() } else { told.join("; ") }
 }
 
 /// The limits of a form.
@@ -122,11 +89,11 @@ pub struct TypedLimits {
 }
 
 /// Reads the limits of a form. The command checks them.
-pub fn typed_limits(desk: &Desk, form: &Form) -> Result<TypedLimits, String> {
+pub fn typed_limits(operator: &OperatorVisit, form: &Form) -> Result<TypedLimits, String> {
     let end = form.text("end");
     Ok(TypedLimits {
-        credits_per_day: optional_number(desk, form.text("day"))?,
-        credits_per_month: optional_number(desk, form.text("month"))?,
+        credits_per_day: optional_number(operator, form.text("day"))?,
+        credits_per_month: optional_number(operator, form.text("month"))?,
         datasets: names(form.text("datasets")),
         expires_at: (!end.is_empty()).then(|| end.to_owned()),
     })
@@ -146,51 +113,51 @@ pub fn key_fields(
 
 /// The key.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| {
+    operator_visit::read(app, request, &[], |app, request, operator| {
         let key = of_path(app, request)?;
-        page(app, request, &desk, &key, None)
+        page(app, request, &operator, &key, None)
     })
 }
 
 /// Limits, replaces or revokes it.
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::change(app, request, |app, request, desk| {
+    operator_visit::change(app, request, |app, request, operator| {
         let key = of_path(app, request)?;
-        let here = desk.visit.link(&format!("/operator/keys/{}", key.id));
-        let Some(form) = desk.form(app, request, &FIELDS)? else {
-            return Ok(desk.repeated(request, &here));
+        let here = operator.visit.link(&format!("/operator/keys/{}", key.id));
+        let Some(form) = operator.form(app, request, &FIELDS)? else {
+            return Ok(operator.repeated(request, &here));
         };
-        let refuse = |text: String| page(app, request, &desk, &key, Some(Refused { form: &form, text }));
+        let refuse = |text: String| page(app, request, &operator, &key, Some(Refused { form: &form, text }));
         let (command, done) = match form.raw(ACTION) {
-            LIMIT => (limit(&desk, &form, key.id), Done::Limited),
-            ROTATE => (rotate(&desk, &form, key.id), Done::Limited),
+            LIMIT => (limit(&operator, &form, key.id), Done::Limited),
+            ROTATE => (rotate(&operator, &form, key.id), Done::Limited),
             REVOKE => (
-                confirmed(&desk, &form).map(|()| OperatorCommand::RevokeKey { key: key.id.to_string() }),
+                confirmed(&operator, &form).map(|()| OperatorCommand::RevokeKey { key: key.id.to_string() }),
                 Done::Revoked,
             ),
-            _ => return Err(desk::no_such_action()),
+            _ => return Err(operator_visit::no_such_action()),
         };
         let command = match command {
             Ok(command) => command,
             Err(text) => return refuse(text),
         };
-        match desk::order(app, request, &command)? {
+        match operator_visit::execute(app, request, &command)? {
             Ok(CommandOutput::CreatedKey(created)) => {
-                let back = desk.visit.link(&format!("/operator/accounts/{}", key.account));
-                secret(request, &desk, &back, &Secret::key(&desk, &name(&key), &created.key))
+                let back = operator.visit.link(&format!("/operator/accounts/{}", key.account));
+                secret(request, &operator, &back, &Secret::key(&operator, &name(&key), &created.key))
             }
-            Ok(_) => Ok(desk.done(request, done, &here)),
+            Ok(_) => Ok(operator.done(request, done, &here)),
             Err(text) => refuse(text),
         }
     })
 }
 
 /// Every limit of the form holds from now on; an empty field lifts its limit.
-fn limit(desk: &Desk, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
+fn limit(operator: &OperatorVisit, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
     fn change<T>(typed: Option<T>) -> Change<T> {
         typed.map_or(Change::Lift, Change::Set)
     }
-    let limits = typed_limits(desk, form)?;
+    let limits = typed_limits(operator, form)?;
     Ok(OperatorCommand::LimitKey {
         key: key.to_string(),
         credits_per_day: change(limits.credits_per_day),
@@ -200,8 +167,8 @@ fn limit(desk: &Desk, form: &Form, key: KeyId) -> Result<OperatorCommand, String
     })
 }
 
-fn rotate(desk: &Desk, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
-    let grace_seconds = number(desk, form.text("grace"))?;
+fn rotate(operator: &OperatorVisit, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
+    let grace_seconds = number(operator, form.text("grace"))?;
     Ok(OperatorCommand::RotateKey { key: key.to_string(), grace_seconds, label: String::new() })
 }
 
@@ -214,15 +181,16 @@ fn of_path(app: &App, request: &Incoming) -> Result<KeyView, ApiError> {
 fn page(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     key: &KeyView,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let (words, common, numbers, now) = (desk.words, desk.common, desk.visit.numbers, request.now());
+    let (words, common, numbers, now) =
+        (operator.words, operator.common, operator.visit.numbers, request.now());
     let title = fill(common.key_of, name(key));
-    let account = desk.visit.link(&format!("/operator/accounts/{}", key.account));
-    let forms = Forms::new(desk, desk.visit.link(&format!("/operator/keys/{}", key.id)), refused);
-    let line = KeyLine::of(app, desk, key, now);
+    let account = operator.visit.link(&format!("/operator/accounts/{}", key.account));
+    let forms = Forms::new(operator, operator.visit.link(&format!("/operator/keys/{}", key.id)), refused);
+    let line = KeyLine::of(app, operator, key, now);
     let mut facts = vec![
         (words.id, key.id.to_string()),
         (common.key, line.prefix),
@@ -234,11 +202,11 @@ fn page(
     if !key.limits.datasets.is_empty() {
         facts.push((words.only_datasets, key.limits.datasets.join(", ")));
     }
-    let valid = is_valid(key, now).then(|| key_forms(desk, &forms, key));
-    let head = desk.head_below(&title, words.accounts, &desk.visit.link("/operator/accounts"));
+    let valid = is_valid(key, now).then(|| key_forms(operator, &forms, key));
+    let head = operator.head_below(&title, words.accounts, &operator.visit.link("/operator/accounts"));
     let page = KeyPage {
-        frame: desk.frame(Page::Accounts, &title),
-        head: Head { problem: forms.untold(), ..head },
+        frame: operator.frame(Page::Accounts, &title),
+        head: Head { problem: forms.unplaced_problem(), ..head },
         words,
         common,
         account: key.account.to_string(),
@@ -246,12 +214,12 @@ fn page(
         facts,
         forms: valid,
     };
-    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
 /// The forms for limits, replacement and end.
-fn key_forms(desk: &Desk, forms: &Forms<'_>, key: &KeyView) -> [FormView; 3] {
-    let (words, common) = (desk.words, desk.common);
+fn key_forms(operator: &OperatorVisit, forms: &Forms<'_>, key: &KeyView) -> [FormView; 3] {
+    let (words, common) = (operator.words, operator.common);
     let is_refused = forms.is_refused(LIMIT);
     let present = |name: &str| match name {
         "day" => key.limits.credits_per_day.map(|cap| cap.to_string()),

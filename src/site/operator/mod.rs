@@ -1,23 +1,23 @@
 //! The operator's pages, on the admin listener only: state of the server, datasets, accounts, payments, publications.
 //!
-//! - A browser signs in with the operator's token and gets a token of its own in a cookie, so both open the same: who can
-//!   order things over the admin listener can do so here, and nobody else.
+//! - A browser signs in with the operator's token and gets a token of its own in a cookie, so both give the same rights:
+//!   a client of the admin listener can do the same things here, and nobody else.
 //! - Changes go through the commands of `operator`, as those of the command line do, or through the functions of the catalog
-//!   that the tools call. What cannot be undone asks for a tick.
+//!   that the tools call. Irreversible changes require a tick.
 //! - Every form carries a number and is done once, however often it is sent. It is answered by a redirect, by the page with
-//!   what is wrong (422), or by a page with a secret that is shown there and nowhere else.
+//!   its faults (422), or by a page with a secret that is shown there and nowhere else.
 //! - Browsers and caches keep nothing of these pages.
 //!
-//! Reads the stores below and knows no sockets. No page of the public listener leads here.
+//! Reads the stores below. Does not depend on sockets. No page of the public listener links here.
 
 mod account;
 mod accounts;
 mod dataset;
 mod datasets;
-mod desk;
 mod done;
 mod forms;
 mod key;
+mod operator_visit;
 mod overview;
 mod payments;
 mod publications;

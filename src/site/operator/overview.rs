@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::desk::{self, Desk, Head, Page};
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::catalog::Snapshot;
 use crate::http::errors::ApiError;
@@ -52,32 +52,32 @@ struct Series {
 
 /// The page.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| {
-        let words = desk.words;
+    operator_visit::read(app, request, &[], |app, request, operator| {
+        let words = operator.words;
         let snapshot = app.catalog.snapshot();
-        let (tone, summary, reasons) = health(app, &desk, &snapshot);
+        let (tone, summary, reasons) = health(app, &operator, &snapshot);
         let history = app.metrics.history();
         let totals = app.metrics.totals();
         let series = series(words);
         let page = OverviewPage {
-            frame: desk.frame(Page::Overview, words.overview),
-            head: desk.head(words.overview),
+            frame: operator.frame(Page::Overview, words.overview),
+            head: operator.head(words.overview),
             words,
             tone,
             summary,
             reasons,
-            datasets: datasets(app, &desk, &snapshot),
-            books: books(app, &desk),
-            server: server(app, &desk, &totals, history.last()),
-            plots: plots(&desk, &series, &history),
-            rates: series.iter().map(|one| rate(&desk, one, &history, &totals)).collect(),
+            datasets: datasets(app, &operator, &snapshot),
+            books: books(app, &operator),
+            server: server(app, &operator, &totals, history.last()),
+            plots: plots(&operator, &series, &history),
+            rates: series.iter().map(|one| rate(&operator, one, &history, &totals)).collect(),
         };
-        desk.visit.answer(request, &page, Cache::NoStore)
+        operator.visit.answer(request, &page, Cache::NoStore)
     })
 }
 
-fn health(app: &App, desk: &Desk, snapshot: &Snapshot) -> (&'static str, String, Vec<String>) {
-    let words = desk.words;
+fn health(app: &App, operator: &OperatorVisit, snapshot: &Snapshot) -> (&'static str, String, Vec<String>) {
+    let words = operator.words;
     match app.ledger.health() {
         Health::NeedsRestart { reason } => ("bad", words.needs_restart.to_owned(), vec![reason]),
         Health::Down { reason } => ("bad", words.books_down.to_owned(), vec![reason]),
@@ -86,16 +86,16 @@ fn health(app: &App, desk: &Desk, snapshot: &Snapshot) -> (&'static str, String,
             let tone = if faulty > 0 { "warn" } else { "good" };
             let summary = match (faulty, snapshot.verifying().len()) {
                 (0, 0) => words.ready.to_owned(),
-                (0, waiting) => fill(words.ready_verifying, desk.visit.numbers.integer(whole(waiting))),
-                (faulty, _) => fill(words.ready_faulty, desk.visit.numbers.integer(whole(faulty))),
+                (0, waiting) => fill(words.ready_verifying, operator.visit.numbers.integer(whole(waiting))),
+                (faulty, _) => fill(words.ready_faulty, operator.visit.numbers.integer(whole(faulty))),
             };
             (tone, summary, Vec::new())
         }
     }
 }
 
-fn datasets(app: &App, desk: &Desk, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+fn datasets(app: &App, operator: &OperatorVisit, snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
     let (count, bytes) = versions.fold((0_u64, 0_u64), |(count, bytes), version| {
         (count.saturating_add(1), bytes.saturating_add(version.table.file_bytes()))
@@ -120,8 +120,8 @@ fn datasets(app: &App, desk: &Desk, snapshot: &Snapshot) -> Vec<(&'static str, S
     ]
 }
 
-fn books(app: &App, desk: &Desk) -> Vec<(&'static str, String)> {
-    let (words, numbers, stats) = (desk.words, desk.visit.numbers, app.ledger.stats());
+fn books(app: &App, operator: &OperatorVisit) -> Vec<(&'static str, String)> {
+    let (words, numbers, stats) = (operator.words, operator.visit.numbers, app.ledger.stats());
     vec![
         (words.accounts, numbers.integer(whole(stats.accounts))),
         (words.keys, numbers.integer(whole(stats.keys))),
@@ -132,25 +132,25 @@ fn books(app: &App, desk: &Desk) -> Vec<(&'static str, String)> {
 
 fn server(
     app: &App,
-    desk: &Desk,
+    operator: &OperatorVisit,
     totals: &Totals,
     newest: Option<&HistorySample>,
 ) -> Vec<(&'static str, String)> {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let memory = newest.map_or_else(|| "–".to_owned(), |sample| numbers.bytes(sample.memory_bytes));
     vec![
         (words.program, env!("CARGO_PKG_VERSION").to_owned()),
         (words.started, numbers.minute(app.documents.started_at())),
-        (words.uptime, duration(desk, app.metrics.uptime_seconds())),
+        (words.uptime, duration(operator, app.metrics.uptime_seconds())),
         (words.memory, memory),
         (words.panics, numbers.integer(totals.panics)),
     ]
 }
 
 /// Days, hours and minutes.
-fn duration(desk: &Desk, seconds: u64) -> String {
+fn duration(operator: &OperatorVisit, seconds: u64) -> String {
     let minutes = seconds / 60;
-    let text = fill(desk.words.days_hours_minutes, desk.visit.numbers.integer(minutes / 1_440));
+    let text = fill(operator.words.days_hours_minutes, operator.visit.numbers.integer(minutes / 1_440));
     fill(&fill(&text, minutes / 60 % 24), minutes % 60)
 }
 
@@ -183,8 +183,8 @@ fn millis(sample: &HistorySample) -> u64 {
 }
 
 /// The plots of the last hour; none before there are two points.
-fn plots(desk: &Desk, series: &[Series], history: &[HistorySample]) -> Vec<Line> {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
+fn plots(operator: &OperatorVisit, series: &[Series], history: &[HistorySample]) -> Vec<Line> {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
     let (Some(first), Some(last)) = (history.get(1), history.last()) else { return Vec::new() };
     if history.len() <= 2 {
         return Vec::new();
@@ -219,8 +219,8 @@ fn highest(points: &[Point]) -> u64 {
     points.iter().map(|point| point.value).max().unwrap_or(0)
 }
 
-fn rate(desk: &Desk, series: &Series, history: &[HistorySample], totals: &Totals) -> Rate {
-    let numbers = desk.visit.numbers;
+fn rate(operator: &OperatorVisit, series: &Series, history: &[HistorySample], totals: &Totals) -> Rate {
+    let numbers = operator.visit.numbers;
     let newest = history.last().copied().unwrap_or_default();
     let since = |span: u64| {
         let from = millis(&newest).saturating_sub(span);

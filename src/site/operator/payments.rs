@@ -1,21 +1,23 @@
-//! `/operator/payments`: purchases of all accounts, newest first.
+//! `/operator/payments`: the checkouts of all accounts at the payment provider, paid or not, newest first.
+//!
+//! A purchase that the operator entered by hand has no checkout. It stands among the entries of its account.
 
 use askama::Template;
 
-use super::desk::{self, Desk, Head, Page};
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::clock::Moment;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{Entry, EntryKind, History, HistoryAsked};
+use crate::ledger::{Checkout, PurchasesQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
-use crate::site::account::entries::kind;
+use crate::site::account::buying::offer::state;
+use crate::site::account::buying::words::BuyingWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 
-/// Name of the parameter that says where a page begins.
+/// Name of the parameter with the number of the checkout before which a page begins.
 const BEFORE: &str = "before";
 
 #[derive(Template)]
@@ -24,88 +26,70 @@ struct PaymentsPage {
     frame: Frame,
     head: Head,
     words: &'static OperatorWords,
-    entries: Vec<EntryLine>,
-    nothing: &'static str,
+    buying: &'static BuyingWords,
+    checkouts: Vec<CheckoutLine>,
     newest: Option<String>,
     older: Option<String>,
 }
 
-/// An entry of the books, as the operator reads it.
-pub struct EntryLine {
-    /// Its number in the log.
-    pub sequence: String,
-    /// When.
-    pub at: String,
-    /// Whose.
-    pub account: String,
-    /// The page of the account.
-    pub account_url: String,
-    /// Why.
-    pub kind: &'static str,
-    /// The dataset that was sold, or empty.
-    pub dataset: String,
-    /// By how much the balance changed.
-    pub change: String,
-    /// The balance after it.
-    pub balance: String,
-    /// The price of a purchase, or empty.
-    pub price: String,
-    /// The request, or the reference of a purchase.
-    pub reference: String,
-    /// A remark.
-    pub note: String,
+/// A checkout as text.
+struct CheckoutLine {
+    number: String,
+    at: String,
+    account: String,
+    account_url: String,
+    state: &'static str,
+    credits: String,
+    price: String,
+    /// Empty if nothing was refunded.
+    refunded: String,
+    /// Empty if nothing is disputed.
+    disputed: String,
+    provider: String,
+    /// The provider's id of the payment; empty before it.
+    payment: String,
 }
 
-/// An entry as text.
-pub fn entry_line(desk: &Desk, entry: &Entry) -> EntryLine {
-    let numbers = desk.visit.numbers;
-    let is_purchase = entry.kind == EntryKind::Purchase;
-    EntryLine {
-        sequence: entry.sequence.to_string(),
-        at: numbers.minute(entry.at),
-        account: entry.account.to_string(),
-        account_url: desk.visit.link(&format!("/operator/accounts/{}", entry.account)).to_string(),
-        kind: kind(desk.common, entry.kind),
-        dataset: entry.dataset.clone(),
-        change: numbers.change(entry.amount),
-        balance: numbers.integer(entry.balance),
-        price: if is_purchase { numbers.cents(entry.cents) } else { String::new() },
-        reference: entry.request_id.clone(),
-        note: entry.note.clone(),
+impl CheckoutLine {
+    fn of(operator: &OperatorVisit, buying: &'static BuyingWords, checkout: &Checkout) -> Self {
+        let visit = &operator.visit;
+        let numbers = visit.numbers;
+        let amount = |cents| if cents == 0 { String::new() } else { numbers.cents(cents) };
+        Self {
+            number: checkout.id.number().to_string(),
+            at: numbers.minute(checkout.created_at),
+            account: checkout.account.to_string(),
+            account_url: visit.link(&format!("/operator/accounts/{}", checkout.account)).to_string(),
+            state: state(buying, checkout.state(visit.now)),
+            credits: numbers.integer(checkout.credits),
+            price: numbers.cents(checkout.price.gross),
+            refunded: amount(checkout.refunded),
+            disputed: amount(checkout.disputed),
+            provider: checkout.provider.clone(),
+            payment: checkout.paid.as_ref().map_or_else(String::new, |paid| paid.payment.clone()),
+        }
     }
 }
 
 /// The list.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[BEFORE], |app, request, desk| {
-        let words = desk.words;
-        let before = desk.visit.value(BEFORE).and_then(|text| text.parse().ok());
-        let History { entries, before: older } = purchases(app, before, OPERATOR_LINES_PER_PAGE)?;
-        let all = desk.visit.link("/operator/payments");
+    operator_visit::read(app, request, &[BEFORE], |app, request, operator| {
+        let (visit, words) = (&operator.visit, operator.words);
+        let buying = BuyingWords::of(visit.language);
+        let before = visit.value(BEFORE).and_then(|text| text.parse().ok());
+        let query = PurchasesQuery { account: None, before, limit: OPERATOR_LINES_PER_PAGE };
+        let found = app.ledger.purchases(&query)?;
+        let all = visit.link("/operator/payments");
+        let line = |checkout| CheckoutLine::of(&operator, buying, checkout);
         let page = PaymentsPage {
-            frame: desk.frame(Page::Payments, words.payments),
-            head: desk.head(words.payments),
+            frame: operator.frame(Page::Payments, words.payments),
+            head: operator.head(words.payments),
             words,
-            entries: entries.iter().map(|entry| entry_line(&desk, entry)).collect(),
-            nothing: if older.is_some() { desk.common.no_entries_yet } else { words.no_payments },
+            buying,
+            checkouts: found.purchases.iter().map(line).collect(),
             newest: before.map(|_| all.to_string()),
-            older: older.map(|before| all.with(BEFORE, before).to_string()),
+            older: found.before.map(|before| all.with(BEFORE, before).to_string()),
         };
-        desk.visit.answer(request, &page, Cache::NoStore)
+        visit.answer(request, &page, Cache::NoStore)
     })
-}
-
-/// Purchases before an entry, newest first, out of the entries that brought credits: a page has fewer than `limit` where
-/// grants stand between them.
-fn purchases(app: &App, before: Option<u64>, limit: usize) -> Result<History, ApiError> {
-    let asked = HistoryAsked {
-        account: None,
-        created_at: Moment::from_unix_millis(0),
-        only_credited: true,
-        before,
-        limit,
-    };
-    let mut found = app.ledger.history(&asked)?;
-    found.entries.retain(|entry| entry.kind == EntryKind::Purchase);
-    Ok(found)
 }

@@ -5,22 +5,24 @@
 
 use askama::Template;
 
-use super::desk::{self, ACTION, Desk, Head, Page};
 use super::done::Done;
 use super::forms::Forms;
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Unpublished};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::limits::site::{ACCOUNT_LINES_MAX, FOLDERS_LOOKED_AT_MAX, NEWEST_MAX};
+use crate::limits::site::{ACCOUNT_LINES_MAX, NEWEST_MAX};
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 
+/// Folders of datasets that the page scans.
+const FOLDERS_LOOKED_AT_MAX: usize = 20_000;
 const LOOK: &str = "look";
 /// A file that nothing was written to for so long was probably left by an interrupted publication.
 const IDLE_SECONDS: u64 = 600;
@@ -61,49 +63,49 @@ struct Version {
 
 /// The page.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| {
-        let page = page(app, &desk)?;
-        desk.visit.answer(request, &page, Cache::NoStore)
+    operator_visit::read(app, request, &[], |app, request, operator| {
+        let page = page(app, &operator)?;
+        operator.visit.answer(request, &page, Cache::NoStore)
     })
 }
 
 /// Looks at all folders now.
 pub fn look(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::change(app, request, |app, request, desk| {
-        let here = desk.visit.link("/operator/publications");
-        let Some(form) = desk.form(app, request, &[])? else {
-            return Ok(desk.repeated(request, &here));
+    operator_visit::change(app, request, |app, request, operator| {
+        let here = operator.visit.link("/operator/publications");
+        let Some(form) = operator.form(app, request, &[])? else {
+            return Ok(operator.repeated(request, &here));
         };
         if form.raw(ACTION) != LOOK {
-            return Err(desk::no_such_action());
+            return Err(operator_visit::no_such_action());
         }
         app.catalog.reload(request.now()).map_err(|error| ApiError::internal(error.to_string()))?;
-        Ok(desk.done(request, Done::Looked, &here))
+        Ok(operator.done(request, Done::Looked, &here))
     })
 }
 
-fn page(app: &App, desk: &Desk) -> Result<PublicationsPage, ApiError> {
-    let words = desk.words;
+fn page(app: &App, operator: &OperatorVisit) -> Result<PublicationsPage, ApiError> {
+    let words = operator.words;
     let found: IncomingFiles =
         app.catalog.incoming(FOLDERS_LOOKED_AT_MAX).map_err(|error| ApiError::internal(error.to_string()))?;
     let snapshot = app.catalog.snapshot();
     let verifying = snapshot.verifying();
-    let forms = Forms::new(desk, desk.visit.link("/operator/publications"), None);
+    let forms = Forms::new(operator, operator.visit.link("/operator/publications"), None);
     let why = |why: Unpublished| match why {
         Unpublished::Withdrawn => words.withdrawn,
         Unpublished::Incomplete => words.incomplete,
     };
     Ok(PublicationsPage {
-        frame: desk.frame(Page::Publications, words.publications),
-        head: desk.head(words.publications),
+        frame: operator.frame(Page::Publications, words.publications),
+        head: operator.head(words.publications),
         words,
         is_whole: found.is_whole,
-        files: found.files.iter().take(ACCOUNT_LINES_MAX).map(|file| file_line(desk, file)).collect(),
-        more_files: more(desk, found.files.len()),
-        verification: verification(app, desk),
-        more_verifying: more(desk, verifying.len()),
+        files: found.files.iter().take(ACCOUNT_LINES_MAX).map(|file| file_line(operator, file)).collect(),
+        more_files: more(operator, found.files.len()),
+        verification: verification(app, operator),
+        more_verifying: more(operator, verifying.len()),
         verifying: verifying.into_iter().take(ACCOUNT_LINES_MAX).map(str::to_owned).collect(),
-        more_unpublished: more(desk, found.unpublished.len()),
+        more_unpublished: more(operator, found.unpublished.len()),
         unpublished: found
             .unpublished
             .into_iter()
@@ -116,23 +118,23 @@ fn page(app: &App, desk: &Desk) -> Result<PublicationsPage, ApiError> {
             .take(NEWEST_MAX)
             .map(|new| Version {
                 slug: new.dataset.slug().to_owned(),
-                url: desk.visit.link(&format!("/operator/datasets/{}", new.dataset.slug())).to_string(),
+                url: operator.visit.link(&format!("/operator/datasets/{}", new.dataset.slug())).to_string(),
                 version: new.version.version.to_string(),
-                published: desk.visit.numbers.minute(new.version.published_at),
+                published: operator.visit.numbers.minute(new.version.published_at),
             })
             .collect(),
         look: forms.form(LOOK, words.look),
     })
 }
 
-fn more(desk: &Desk, count: usize) -> Option<String> {
+fn more(operator: &OperatorVisit, count: usize) -> Option<String> {
     let more = count.saturating_sub(ACCOUNT_LINES_MAX);
-    (more > 0).then(|| fill(desk.common.and_more, desk.visit.numbers.integer(whole(more))))
+    (more > 0).then(|| fill(operator.common.and_more, operator.visit.numbers.integer(whole(more))))
 }
 
-fn file_line(desk: &Desk, file: &IncomingFile) -> FileLine {
-    let (words, numbers) = (desk.words, desk.visit.numbers);
-    let idle = file.modified_at.map(|at| at.seconds_until(desk.visit.now));
+fn file_line(operator: &OperatorVisit, file: &IncomingFile) -> FileLine {
+    let (words, numbers) = (operator.words, operator.visit.numbers);
+    let idle = file.modified_at.map(|at| at.seconds_until(operator.visit.now));
     let is_idle = idle.is_none_or(|seconds| seconds >= IDLE_SECONDS);
     FileLine {
         slug: file.slug.clone(),
@@ -145,8 +147,8 @@ fn file_line(desk: &Desk, file: &IncomingFile) -> FileLine {
 }
 
 /// Progress of the verification of new and changed store files since the start.
-fn verification(app: &App, desk: &Desk) -> Vec<(&'static str, String)> {
-    let (words, numbers, counts) = (desk.words, desk.visit.numbers, app.catalog.verification());
+fn verification(app: &App, operator: &OperatorVisit) -> Vec<(&'static str, String)> {
+    let (words, numbers, counts) = (operator.words, operator.visit.numbers, app.catalog.verification());
     let left = (
         counts.files().saturating_sub(counts.files_done()),
         counts.bytes().saturating_sub(counts.bytes_done()),

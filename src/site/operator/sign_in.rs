@@ -1,11 +1,11 @@
-//! `/operator/sign-in` and `/operator/sign-out`, and what a browser sees that asks for something else.
+//! `/operator/sign-in` and `/operator/sign-out`, and the page of a refusal.
 //!
 //! The token stands in the form alone: it is compared and not kept. Every sign-in makes a new cookie.
 
 use askama::Template;
 
-use super::desk::{self, NEXT};
 use super::done::{DONE, Done};
+use super::operator_visit::{self, NEXT};
 use super::words::OperatorWords;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
@@ -17,7 +17,7 @@ use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::signing::same_origin;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
-use crate::site::refusal::told;
+use crate::site::refusal::title_and_text;
 use crate::site::url::Url;
 use crate::site::visit::{HTML, Visit, html_of};
 use crate::site::words::fill;
@@ -59,7 +59,7 @@ pub fn root(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::private(app, request, &[NEXT, DONE])?;
     let next = visit.value(NEXT).unwrap_or_default().to_owned();
-    if desk::signed_in(app, request).is_some() {
+    if operator_visit::signed_in(app, request).is_some() {
         return Ok(visit.redirect(request, &target(&visit, &next)));
     }
     page(&visit, request, &next, None)
@@ -75,26 +75,26 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         let words = OperatorWords::of(visit.language);
         return page(&visit, request, next, Some(words.token_wrong));
     };
-    if let Some(before) = desk::signed_in(app, request) {
+    if let Some(before) = operator_visit::signed_in(app, request) {
         app.admin_token.sign_out(before);
     }
     tracing::info!(request_id = request.request_id(), "the operator signed in to the pages");
     let to = target(&visit, next);
-    Ok(visit.redirect(request, &to).with_header("Set-Cookie", desk::opened(&own)))
+    Ok(visit.redirect(request, &to).with_header("Set-Cookie", operator_visit::opened(&own)))
 }
 
 /// Ends the sign-in of the cookie. The answer is the same without one.
 pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::private_plain(app, request);
     same_origin::check(&visit, request)?;
-    if let Some(own) = desk::signed_in(app, request) {
+    if let Some(own) = operator_visit::signed_in(app, request) {
         app.admin_token.sign_out(own);
     }
     let to = Done::SignedOut.at(&visit.link("/operator/sign-in"));
-    Ok(visit.redirect(request, &to).with_header("Set-Cookie", desk::ended()))
+    Ok(visit.redirect(request, &to).with_header("Set-Cookie", operator_visit::ended()))
 }
 
-/// Where a sign-in leads: to one of these pages.
+/// The page behind a sign-in: always one of the operator's pages.
 fn target(visit: &Visit, next: &str) -> Url {
     let short = (next.len() <= NEXT_BYTES_MAX && next.starts_with("/operator")).then_some(next);
     short.and_then(|next| visit.own_page(next)).unwrap_or_else(|| visit.link("/operator"))
@@ -115,9 +115,9 @@ fn page(
     let form = FormView::new(&visit.link("/operator/sign-in"), words.sign_in).input(token);
     let short = (1..=NEXT_BYTES_MAX).contains(&next.len());
     let page = SignInPage {
-        frame: desk::frame(visit, words.sign_in),
+        frame: operator_visit::frame(visit, words.sign_in),
         words,
-        notice: Done::told(visit, words),
+        notice: Done::notice(visit, words),
         form: if short { form.hidden(NEXT, next) } else { form },
     };
     let status = if problem.is_some() { 422 } else { 200 };
@@ -132,14 +132,14 @@ pub fn refusal(app: &App, request: &Incoming, error: &ApiError) -> Option<Respon
     }
     let visit = Visit::private_plain(app, request);
     let words = OperatorWords::of(visit.language);
-    let (title, text) = told(visit.words, error.kind());
-    let is_told = !matches!(error.kind(), ErrorKind::Internal | ErrorKind::Forbidden);
+    let (title, text) = title_and_text(visit.words, error.kind());
+    let is_detailed = !matches!(error.kind(), ErrorKind::Internal | ErrorKind::Forbidden);
     let page = RefusalPage {
-        frame: desk::frame(&visit, title),
+        frame: operator_visit::frame(&visit, title),
         status: error.kind().status(),
         title,
         text: if error.kind() == ErrorKind::NotFound { words.not_found } else { text },
-        detail: is_told.then(|| error.message().to_owned()),
+        detail: is_detailed.then(|| error.message().to_owned()),
         request: fill(visit.words.request_number, request.request_id()),
         overview: visit.link("/operator").to_string(),
         words,

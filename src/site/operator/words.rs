@@ -140,8 +140,6 @@ words! {
         key: "Key", "Chiave";
         limits: "Limits", "Limiti";
         last_used: "Last used", "Ultimo uso";
-        newest_entries: "Newest entries", "Movimenti più recenti";
-        no_entries: "There are no entries.", "Non ci sono movimenti.";
         sequence: "Number", "Numero";
         at: "Time (UTC)", "Ora (UTC)";
         what: "What", "Che cosa";
@@ -195,9 +193,10 @@ words! {
         reset_link: "As a link:", "Come collegamento:";
         back: "Go on", "Continua";
         // Payments.
-        payments_said: "Purchases in the books, whoever entered them.", "Acquisti nei registri, da chiunque registrati.";
+        payments_said: "Purchases that customers began at the payment provider, paid or not. A purchase that you entered by hand is among the entries of its account.", "Acquisti che i clienti hanno iniziato presso il fornitore dei pagamenti, pagati o no. Un acquisto registrato a mano sta fra i movimenti del suo account.";
         payments_caption: "Purchases, newest first", "Acquisti, i più recenti prima";
-        no_payments: "Nothing was bought so far.", "Finora non è stato acquistato nulla.";
+        no_payments: "No customer has begun a purchase so far.", "Finora nessun cliente ha iniziato un acquisto.";
+        provider: "Provider", "Fornitore";
         // Publications.
         files: "Files being written", "File in scrittura";
         files_said: "A publication runs in another program, which reports to nobody. This is what lies in the data directory now: how far a file is, only its program knows.", "Una pubblicazione è un altro programma, che non riferisce a nessuno. Questo è ciò che si trova ora nella cartella dei dati: a che punto sia un file, lo sa solo il suo programma.";

@@ -1,6 +1,7 @@
 //! The cookies of a request.
 
-use crate::limits::site::COOKIE_COUNT_MAX;
+/// Cookies of one request that are read.
+const COOKIE_COUNT_MAX: usize = 64;
 
 /// The values of the cookies with a name, in the order of the header. Cookies beyond `COOKIE_COUNT_MAX` are not read.
 pub fn values<'h>(header: &'h str, name: &'h str) -> impl Iterator<Item = &'h str> {

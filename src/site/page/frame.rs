@@ -31,7 +31,7 @@ pub enum Section {
 pub struct Link {
     /// The text of the link.
     pub text: String,
-    /// Where it leads.
+    /// The target of the link.
     pub url: String,
 }
 
@@ -40,7 +40,7 @@ pub struct Link {
 pub struct NavLink {
     /// The text of the link.
     pub text: &'static str,
-    /// Where it leads.
+    /// The target of the link.
     pub url: String,
     /// Whether the page belongs to it.
     pub is_current: bool,
@@ -53,7 +53,7 @@ pub struct LanguageLink {
     pub code: &'static str,
     /// Its own name.
     pub name: &'static str,
-    /// Where it leads, for visitors.
+    /// The target of the link, for visitors.
     pub url: String,
     /// The whole address, for robots.
     pub address: String,
@@ -80,7 +80,7 @@ pub struct Frame {
     pub is_home: bool,
     /// Address of the page, whole; empty where there is none that lasts.
     pub canonical: String,
-    /// The page where no language is asked for.
+    /// The address of the page without a language.
     pub default_address: String,
     /// Kind of the page in the Open Graph.
     pub og_type: &'static str,
@@ -98,7 +98,7 @@ pub struct Frame {
     pub languages: Vec<LanguageLink>,
     /// The home page.
     pub home: String,
-    /// Where the search form leads.
+    /// The target of the search form.
     pub search: String,
     /// Code of the language, where forms have to carry it.
     pub carried: Option<&'static str>,

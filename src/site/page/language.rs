@@ -5,7 +5,9 @@
 use super::cookies;
 use crate::catalog::Language;
 use crate::http::incoming::Incoming;
-use crate::limits::site::LANGUAGE_RANGE_COUNT_MAX;
+
+/// Ranges of one `Accept-Language` that are read.
+const LANGUAGE_RANGE_COUNT_MAX: usize = 32;
 
 /// Name of the parameter and of the cookie.
 pub const LANGUAGE_NAME: &str = "lang";
@@ -26,7 +28,7 @@ pub const fn code(language: Language) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LanguageChoice {
     /// By the address.
-    pub asked: Option<Language>,
+    pub requested: Option<Language>,
     /// By the cookie of an earlier choice.
     pub remembered: Option<Language>,
     /// By the browser.
@@ -36,9 +38,9 @@ pub struct LanguageChoice {
 impl LanguageChoice {
     /// Reads address, cookie and header.
     pub fn of(request: &Incoming) -> Self {
-        let asked = request.pairs().iter().filter(|(name, _)| name == LANGUAGE_NAME);
+        let requested = request.pairs().iter().filter(|(name, _)| name == LANGUAGE_NAME);
         Self {
-            asked: asked.filter_map(|(_, value)| named(value)).next(),
+            requested: requested.filter_map(|(_, value)| named(value)).next(),
             remembered: request.header("Cookie").and_then(of_cookies),
             preferred: request
                 .list("Accept-Language")
@@ -48,12 +50,12 @@ impl LanguageChoice {
 
     /// The language of the answer.
     pub fn language(self) -> Language {
-        self.asked.or(self.remembered).unwrap_or(self.preferred)
+        self.requested.or(self.remembered).unwrap_or(self.preferred)
     }
 
     /// Whether links have to carry the choice on: it was made by the address and is not remembered yet.
     pub fn is_carried(self) -> bool {
-        self.asked.is_some() && self.asked != self.remembered
+        self.requested.is_some() && self.requested != self.remembered
     }
 }
 
@@ -115,8 +117,8 @@ mod tests {
     #[test]
     fn prefers_address_to_cookie_and_cookie_to_browser() {
         let (english, italian) = (Language::English, Language::Italian);
-        let check = |asked, remembered, preferred, language, carried| {
-            let choice = LanguageChoice { asked, remembered, preferred };
+        let check = |requested, remembered, preferred, language, carried| {
+            let choice = LanguageChoice { requested, remembered, preferred };
             assert_eq!((choice.language(), choice.is_carried()), (language, carried));
         };
         check(Some(italian), Some(english), english, italian, true);

@@ -21,8 +21,10 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::routing::target::Target;
 use crate::http::{App, PublicUrl};
-use crate::limits::site::QUERY_BYTES_MAX;
 use crate::site::assets;
+
+/// Bytes of the query of a page that its links repeat.
+const QUERY_BYTES_MAX: usize = 4 * 1024;
 
 /// Media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
@@ -230,7 +232,7 @@ impl Visit {
             document: own("/api/v1/openapi.json".to_owned()),
             base: self.base.clone(),
         };
-        frame.canonical(&self.asked(&self.here.bare()))
+        frame.canonical(&self.as_requested(&self.here.bare()))
     }
 
     /// Sends a page.
@@ -278,8 +280,8 @@ impl Visit {
         };
         let response = security::of_page(cache.apply(response, request), forms_to)
             .with_header("Vary", "Accept-Language, Cookie");
-        match self.choice.asked.filter(|asked| self.choice.remembered != Some(*asked)) {
-            Some(asked) => response.with_header("Set-Cookie", self.cookie(asked)),
+        match self.choice.requested.filter(|requested| self.choice.remembered != Some(*requested)) {
+            Some(requested) => response.with_header("Set-Cookie", self.cookie(requested)),
             None => response,
         }
     }
@@ -298,9 +300,9 @@ impl Visit {
         if self.choice.is_carried() { url.with(LANGUAGE_NAME, self.code()) } else { url }
     }
 
-    /// The address with the language that the visitor asked for by it.
-    fn asked(&self, url: &Url) -> Url {
-        self.choice.asked.map_or(url.clone(), |asked| url.with(LANGUAGE_NAME, code(asked)))
+    /// The address with the language that its query names.
+    fn as_requested(&self, url: &Url) -> Url {
+        self.choice.requested.map_or(url.clone(), |requested| url.with(LANGUAGE_NAME, code(requested)))
     }
 
     fn languages(&self) -> Vec<LanguageLink> {

@@ -1,6 +1,7 @@
 //! A line over time: one value at each moment.
 //!
-//! The highest value has the whole height, and zero is the axis. Labels come from the caller.
+//! The highest value has the whole height, and zero is the axis. The highest value is written above the line. Labels come from
+//! the caller.
 
 use askama::Template;
 
@@ -21,7 +22,7 @@ pub struct Point {
 /// The texts at the plot.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
-    /// What is drawn.
+    /// The name of the counter.
     pub title: String,
     /// The same in a sentence.
     pub description: String,
@@ -48,7 +49,7 @@ impl Line {
         Self { id, labels, places: places(points) }
     }
 
-    /// What is drawn.
+    /// The title.
     pub fn title(&self) -> &str {
         &self.labels.title
     }
@@ -87,7 +88,7 @@ mod tests {
             for (point, (x, y)) in points.iter().zip(drawn) {
                 let share = |part: u64, whole: f64| if whole == 0.0 { 0.0 } else { part as f64 / whole };
                 let units = |tenths: Tenths| f64::from(tenths.tenths()) / 10.0;
-                // What is not zero is drawn one unit away from it at least.
+                // A value other than zero is drawn at least one unit away from the axis.
                 prop_assert!((units(x) - 320.0 * share(point.millis - first, span)).abs() <= 1.0);
                 prop_assert!((units(y) - (90.0 - 90.0 * share(point.value, most))).abs() <= 1.0);
             }

@@ -35,7 +35,7 @@ fn site() -> Site {
     for (slug, en, it, description, tags) in datasets {
         site.publish(slug, &manifest(slug, en, it, description, tags), "1.0.0", &city_columns(2));
     }
-    // Where making an index takes long, answers come from the one before; the last dataset then comes later.
+    // While a new index is made, answers come from the one before, so the last dataset comes later.
     let last = |result: &Value| result["slug"] == "house-prices";
     wait_until("the last dataset is found", || results(&site, "q=house-prices").first().is_some_and(last));
     site

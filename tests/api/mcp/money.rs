@@ -1,4 +1,4 @@
-//! What calls cost: nothing but `query_rows` charges, once, and never above the ceiling.
+//! Costs of calls: only `query_rows` charges, once, and never above the ceiling.
 
 use serde_json::{Value, json};
 

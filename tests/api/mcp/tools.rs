@@ -1,4 +1,4 @@
-//! What the tools give, against the schemas with which they are listed and beside the API.
+//! Results of the tools, against their listed schemas and beside the API.
 
 use serde_json::{Value, json};
 

@@ -58,9 +58,9 @@ fn credits(site: &Site) -> u64 {
     ledger.accounts().last().map_or(0, AccountHandle::credits)
 }
 
-/// An order of the operator.
-fn order(site: &Site, order: &str) -> Answer {
+/// Sends a command of the operator.
+fn command(site: &Site, command: &str) -> Answer {
     let token = format!("Bearer {}", site.admin_token());
-    let ask = Ask::post("/admin/v1/orders", order).header("Authorization", &token);
+    let ask = Ask::post("/admin/v1/orders", command).header("Authorization", &token);
     crate::harness::exchange(site.admin_address(), &ask)
 }

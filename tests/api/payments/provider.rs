@@ -1,9 +1,9 @@
-//! What the server asks of the provider by itself: pages for customers, and what no notification told.
+//! Requests of the server at the provider: pages for customers, and lists for the comparison.
 
-use mercato::ledger::PurchasesAsked;
+use mercato::ledger::PurchasesQuery;
 
 use super::simulator::{KEY, Stripe, WEBHOOK_SECRET};
-use super::{buy, credits, order, selling, webhook};
+use super::{buy, command, credits, selling, webhook};
 use crate::harness::{Site, wait_until};
 use crate::site::browser::{Browser, EMAIL};
 
@@ -27,7 +27,7 @@ fn finds_at_start_what_no_notification_told() {
     assert!(site.stop());
     let site = selling(&stripe, folder.path());
     wait_until("the comparison at the start", || credits(&site) == 3 * 3_000);
-    let purchases = PurchasesAsked { account: None, before: None, limit: 10 };
+    let purchases = PurchasesQuery { account: None, before: None, limit: 10 };
     let found = site.running().app().ledger.purchases(&purchases).unwrap().purchases;
     let states: Vec<_> =
         found.iter().map(|checkout| checkout.state(crate::harness::now()).as_str()).collect();
@@ -49,7 +49,7 @@ fn reconciles_and_lists_for_operator() {
     stripe.set_field(3, "line_items[0][price_data][unit_amount]", "1");
     stripe.set_field(4, "metadata[mercato_credits]", "x");
     let reconcile = r#"{"order":"reconcilePayments"}"#;
-    let report = order(&site, reconcile).json()["data"].clone();
+    let report = command(&site, reconcile).json()["data"].clone();
     assert_eq!((report["listed"].as_u64(), report["foundCount"].as_u64()), (Some(5), Some(2)), "{report}");
     assert_eq!(report["found"][0], serde_json::json!({"payment": "pi_2", "outcome": "granted"}));
     assert_eq!((report["unexplainedCount"].as_u64(), report["complete"].as_bool()), (Some(2), Some(true)));
@@ -60,16 +60,17 @@ fn reconciles_and_lists_for_operator() {
             .contains("amount: 6100 was asked for, 1 was told")
     );
     assert_eq!(credits(&site), 30_000);
-    let again = order(&site, reconcile).json()["data"].clone();
+    let again = command(&site, reconcile).json()["data"].clone();
     assert_eq!((again["foundCount"].as_u64(), credits(&site)), (Some(0), 30_000));
 
-    let list = order(&site, r#"{"order":"listPayments","account":"acc_1","limit":2}"#).json()["data"].clone();
+    let list =
+        command(&site, r#"{"order":"listPayments","account":"acc_1","limit":2}"#).json()["data"].clone();
     assert_eq!((list["payments"].as_array().unwrap().len(), list["nextBefore"].as_u64()), (2, Some(4)));
-    let rest = order(&site, r#"{"order":"listPayments","before":2}"#).json()["data"].clone();
+    let rest = command(&site, r#"{"order":"listPayments","before":2}"#).json()["data"].clone();
     let first = &rest["payments"][0];
     assert_eq!((first["state"].as_str(), first["grossCents"].as_u64()), (Some("paid"), Some(6_100)));
     assert_eq!((first["payment"].as_str(), rest["nextBefore"].is_null()), (Some("pi_0"), true));
-    assert_eq!(order(&site, r#"{"order":"listPayments","limit":101}"#).status, 400);
+    assert_eq!(command(&site, r#"{"order":"listPayments","limit":101}"#).status, 400);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn answers_503_while_provider_fails_and_tells_no_secret() {
         let calls = stripe.requests().len() - before;
         assert_eq!(calls, if status == 500 { 2 } else { 1 }, "only failures of the provider are tried again");
     }
-    let refused = order(&site, r#"{"order":"reconcilePayments"}"#);
+    let refused = command(&site, r#"{"order":"reconcilePayments"}"#);
     assert_eq!(refused.refusal().2, "PROVIDER_UNAVAILABLE");
     assert!(!refused.text().contains(KEY) && refused.text().contains("simulated"), "{}", refused.text());
     stripe.fail_with(0);
@@ -118,8 +119,8 @@ fn refuses_to_start_without_usable_secrets() {
 #[test]
 fn orders_of_payments_need_provider() {
     let site = Site::empty(&[]);
-    let refused = order(&site, r#"{"order":"reconcilePayments"}"#).refusal();
+    let refused = command(&site, r#"{"order":"reconcilePayments"}"#).refusal();
     assert_eq!((refused.0, refused.2.as_str()), (409, "NOT_RECONCILED"));
-    let list = order(&site, r#"{"order":"listPayments"}"#).json();
+    let list = command(&site, r#"{"order":"listPayments"}"#).json();
     assert_eq!(list["data"]["payments"], serde_json::json!([]));
 }

@@ -22,7 +22,7 @@ impl SmallDisk {
         }
     }
 
-    /// Where it is.
+    /// Its mount point.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

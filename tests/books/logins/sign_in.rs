@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use mercato::access::{NewPassword, SALT_BYTES, SignInDesk, SignInRefusal, Throttled};
+use mercato::access::{NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled};
 use mercato::ledger::Ledger;
 
 use crate::desk::{Desk, noon};
@@ -17,15 +17,15 @@ fn address(last: u8) -> IpAddr {
 }
 
 /// A desk with one login, `person0@example.com`.
-fn sign_in_desk(ledger: &Arc<Ledger>) -> SignInDesk {
-    let desk = SignInDesk::new(Arc::clone(ledger));
+fn sign_in_control(ledger: &Arc<Ledger>) -> SignInControl {
+    let desk = SignInControl::new(Arc::clone(ledger));
     let chosen = NewPassword::parse(RIGHT).unwrap();
     let hash = desk.passwords().hash(chosen, [1; SALT_BYTES]).unwrap();
     ledger.sign_up(&email(0), &hash, noon()).unwrap();
     desk
 }
 
-fn refusal(desk: &SignInDesk, email: &str, password: &str, client: u8) -> SignInRefusal {
+fn refusal(desk: &SignInControl, email: &str, password: &str, client: u8) -> SignInRefusal {
     desk.check(email, password, address(client), noon()).err().unwrap()
 }
 
@@ -33,7 +33,7 @@ fn refusal(desk: &SignInDesk, email: &str, password: &str, client: u8) -> SignIn
 fn accepts_right_password_only() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
-    let desk = sign_in_desk(&ledger);
+    let desk = sign_in_control(&ledger);
     let login = desk.check(" Person0@Example.com ", RIGHT, address(1), noon()).unwrap();
     ledger.open_session(&login, [1; 32], noon()).unwrap();
     for (email, password) in [
@@ -54,7 +54,7 @@ fn accepts_right_password_only() {
 fn computes_one_hash_per_attempt_with_or_without_account() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
-    let desk = sign_in_desk(&ledger);
+    let desk = sign_in_control(&ledger);
     for typed in ["person0@example.com", "person1@example.com", "no address"] {
         for password in [WRONG, "", "x"] {
             let before = desk.passwords().computed();
@@ -68,7 +68,7 @@ fn computes_one_hash_per_attempt_with_or_without_account() {
 fn throttles_address_after_ten_failures_known_or_not() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
-    let desk = sign_in_desk(&ledger);
+    let desk = sign_in_control(&ledger);
     for typed in ["person0@example.com", "person1@example.com"] {
         for client in 0..10 {
             assert_eq!(refusal(&desk, typed, WRONG, client), SignInRefusal::Wrong, "{typed} {client}");
@@ -86,7 +86,7 @@ fn throttles_address_after_ten_failures_known_or_not() {
 fn throttles_client_after_fifty_failures_not_successes() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
-    let desk = sign_in_desk(&ledger);
+    let desk = sign_in_control(&ledger);
     for _ in 0..12 {
         desk.check("person0@example.com", RIGHT, address(1), noon()).unwrap();
     }
@@ -103,7 +103,7 @@ fn throttles_client_after_fifty_failures_not_successes() {
 fn limits_daily_sign_ups_per_client_and_mails_per_address() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
-    let desk = SignInDesk::new(ledger);
+    let desk = SignInControl::new(ledger);
     for _ in 0..5 {
         desk.admit_sign_up(address(1), noon()).unwrap();
         desk.admit_mail(&email(0), address(1), noon()).unwrap();

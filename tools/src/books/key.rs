@@ -32,7 +32,7 @@ pub enum KeyCommand {
         /// The limits of the key.
         #[command(flatten)]
         limits: LimitArguments,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -56,7 +56,7 @@ pub enum KeyCommand {
         /// The limits to lift.
         #[command(flatten)]
         lifted: LiftArguments,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -65,7 +65,7 @@ pub enum KeyCommand {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -74,7 +74,7 @@ pub enum KeyCommand {
         /// The key's id, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
         key: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -89,7 +89,7 @@ pub enum KeyCommand {
         /// A label for its owner. Default: the old label.
         #[arg(long, default_value = "")]
         label: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },

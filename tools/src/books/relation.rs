@@ -35,7 +35,7 @@ pub enum RelationCommand {
         /// The weight, 0 to 1,000,000. Relations with a higher weight are listed first. Default: 1.
         #[arg(long, value_name = "WEIGHT", allow_hyphen_values = true, value_parser = parse_weight)]
         weight: Option<f64>,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -50,7 +50,7 @@ pub enum RelationCommand {
         /// Only the relation of this type.
         #[arg(long = "type", value_name = "TYPE")]
         relation_type: Option<String>,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -59,7 +59,7 @@ pub enum RelationCommand {
         /// Only relations of this dataset, in both directions.
         #[arg(value_name = "SLUG")]
         dataset: Option<String>,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },

@@ -53,7 +53,7 @@ pub enum SortIndex {
 pub struct Conversion {
     /// Files and folders; `-` is standard input.
     pub inputs: Vec<PathBuf>,
-    /// The format of all inputs. By default each file's name tells it.
+    /// The format of all inputs. By default each file's name decides.
     pub input_format: Option<InputFormat>,
     /// The options of text inputs.
     pub text: TextOptions,

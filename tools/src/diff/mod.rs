@@ -1,4 +1,4 @@
-//! What changed between two store files: columns, and rows by key columns. The rows are merged in the order of the keys'
+//! The difference between two store files: columns, and rows by key columns. The rows are merged in the order of the keys'
 //! sort indexes, so memory does not grow with the rows for one key column. Does not depend on data directories.
 
 mod keys;

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What changed.
+/// The difference between two store files.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {

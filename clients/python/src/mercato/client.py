@@ -79,7 +79,7 @@ class Client:
         return found
 
     def usage(self, *, days: int | None = None, by: Literal["key"] | None = None, key: str | None = None) -> api.Usage:
-        """What was read in the last days (30), by day and dataset; `key` is the id of one key."""
+        """The usage of the last days (30), by day and dataset; `key` is the id of one key."""
         found: api.Usage = self._driver.run(reads.read(self._core, api.GET_USAGE, days=days, by=by, key=key))
         return found
 
@@ -143,7 +143,7 @@ class Dataset:
         return found
 
     def changelog(self) -> api.Changelog:
-        """What changed, as Markdown, and by version in `entries`."""
+        """The changes, as Markdown, and by version in `entries`."""
         found: api.Changelog = self._read(api.GET_CHANGELOG)
         return found
 

@@ -171,5 +171,5 @@ def connection_errors() -> Iterator[None]:
 
 
 def described(fault: Exception) -> str:
-    """What happened, in a line."""
+    """The fault in a line."""
     return redacted(f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__)

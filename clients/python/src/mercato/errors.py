@@ -1,4 +1,4 @@
-"""What can go wrong, by what the caller may do next.
+"""The errors, by the next action of the caller.
 
     MercatoError
     ├── ConnectionError            no whole answer came: try again, nothing is paid twice
@@ -44,14 +44,14 @@ class Timeout(ConnectionError):
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a refusal of the server says."""
+    """The content of a refusal of the server."""
 
     status: int
     message: str
     code: str | None = None
     """A stable word for the status, such as `NO_CREDITS`."""
     request_id: str | None = None
-    """What the log of the server calls the request."""
+    """The id of the request in the log of the server."""
     retry_after: float | None = None
     """Seconds, where the server says when to try again."""
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -77,12 +77,12 @@ class StatusError(MercatoError):
 
     @property
     def message(self) -> str:
-        """What is wrong, for people."""
+        """The fault, for people."""
         return self.refusal.message
 
     @property
     def request_id(self) -> str | None:
-        """What the log of the server calls the request."""
+        """The id of the request in the log of the server."""
         return self.refusal.request_id
 
     @property
@@ -102,7 +102,7 @@ class StatusError(MercatoError):
 
     @property
     def hint(self) -> str | None:
-        """What to do instead."""
+        """A remedy."""
         return self._text("hint")
 
     @property

@@ -1,4 +1,4 @@
-"""What the server says beside an answer, as Python warnings."""
+"""Warnings and notices of the server beside an answer, as Python warnings."""
 
 from __future__ import annotations
 

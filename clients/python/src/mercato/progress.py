@@ -19,7 +19,7 @@ Progress = bool | Report | None
 
 @contextlib.contextmanager
 def reporter(progress: Progress, name: str) -> Iterator[Report]:
-    """What is told how far a download is."""
+    """The receiver of a download's progress."""
     if callable(progress):
         yield progress
     elif progress or (progress is None and sys.stderr.isatty()):

@@ -1,4 +1,4 @@
-"""What calls return, where it is more than `data` of the API. Knows no requests."""
+"""Results of calls that hold more than `data` of the API. Does not depend on requests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from mercato.openapi import SearchItem, SearchList
 
 Row = dict[str, Any]
-"""A row by the names of its columns, in the order asked for."""
+"""A row by the names of its columns, in the requested order."""
 
 
 class SearchResults(list[SearchItem]):
-    """The datasets found, the best first, and what is known of all of them."""
+    """The datasets found, the best first, with facts of the whole search."""
 
     def __init__(self, found: SearchList) -> None:
         super().__init__(found["results"])
@@ -23,7 +23,7 @@ class SearchResults(list[SearchItem]):
         self.lang = found["lang"]
         """The language of the question, where it shows one."""
         self.ranking = found["ranking"]
-        """What made the order."""
+        """The method of the ranking."""
         self.total = found["total"]
         """Datasets found; the list may hold fewer."""
         self.next_offset = found["nextOffset"]
@@ -31,12 +31,12 @@ class SearchResults(list[SearchItem]):
 
 
 class Cost(int):
-    """The price in credits, a number (0 on the free plan), and what it is the price of."""
+    """The price in credits, a number (0 on the free plan), with its rows."""
 
     rows: int
-    """What the query would deliver."""
+    """Rows that the query would deliver."""
     credits_available: int
-    """What the account can spend."""
+    """Credits that the account can spend."""
     affordable: bool
     """Whether the account and the limits of the key allow it."""
 

@@ -17,13 +17,13 @@ LASTING = frozenset({"DATASET_QUARANTINED", "VERSION_QUARANTINED"})
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong with one try."""
+    """The fault of one attempt."""
 
     status: int | None = None
     """None where no whole answer came."""
     reason: str | None = None
     retry_after: float | None = None
-    """Seconds that the server asks for."""
+    """Seconds that the server requests."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What both faces are made with: options of httpx, and the core."""
+"""The parts of both faces: options of httpx, and the core."""
 
 from __future__ import annotations
 

@@ -10,7 +10,11 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::incoming::Incoming;
 use crate::http::routing::parameters::Parameters;
-use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING_SECONDS};
+
+/// `Retry-After` for a damaged dataset.
+const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
+/// `Retry-After` for a dataset whose store file is being verified.
+const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 
 /// The published dataset of the path, if the caller's key may read it.
 pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {

@@ -13,7 +13,7 @@ pub(super) fn page_links(address: &str, limit: u64, offset: u64, next: Option<u6
     links.join(", ")
 }
 
-/// Where a page of `limit` out of `total` begins and ends, and the offset of the next one.
+/// The range of a page of `limit` out of `total`, and the offset of the next page.
 pub(super) fn page_bounds(limit: u64, offset: u64, total: usize) -> (std::ops::Range<usize>, Option<u64>) {
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let begin = whole(offset).min(total);

@@ -35,7 +35,7 @@ struct RelatedData<'a> {
     results: Vec<RelatedItem<'a>>,
 }
 
-/// Where the related datasets come from.
+/// The origin of the related datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {
@@ -54,7 +54,7 @@ struct RelatedItem<'a> {
     weight: f64,
 }
 
-/// Whether the relation begins at the dataset that was asked for or leads to it.
+/// Whether the relation begins at the requested dataset or leads to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Direction {

@@ -21,7 +21,7 @@ use crate::http::routing::router::{Guard, Route};
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/croissant", Guard::Public, describe)];
 
-/// Where the frequencies of renewal have their addresses.
+/// Prefix of the addresses of update frequencies.
 const FREQUENCIES: &str = "http://publications.europa.eu/resource/authority/frequency/";
 const REVALIDATE: &str = "public, no-cache";
 
@@ -83,7 +83,7 @@ pub fn document(
     document
 }
 
-/// Where the dataset comes from, in the words of schema.org, Croissant and Dublin Core.
+/// The provenance of the dataset, in the terms of schema.org, Croissant and Dublin Core.
 fn provenance(provenance: &Provenance) -> impl Iterator<Item = (&'static str, Value)> {
     let coverage = provenance.coverage.as_ref();
     let place = |name: &String| json!({ "@type": "Place", "name": name });

@@ -13,9 +13,11 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
 use crate::limits::ledger::FREE_QUERIES_PER_MONTH;
-use crate::limits::mcp::{LLMS_DATASETS_MAX, SUMMARY_BYTES_MAX};
+use crate::limits::mcp::SUMMARY_BYTES_MAX;
 use crate::words::{counted, shortened};
 
+/// Datasets that `llms.txt` names.
+const LLMS_DATASETS_MAX: usize = 100;
 /// Bytes of a title.
 const TITLE_BYTES_MAX: usize = 120;
 /// UTF-8 bytes that a character takes at most.

@@ -14,7 +14,9 @@ use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::limits::http::SITEMAP_ADDRESSES_MAX;
+
+/// Addresses of one file of the site map, as its standard allows.
+const SITEMAP_ADDRESSES_MAX: usize = 50_000;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[

@@ -6,12 +6,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::rpc::Failure;
-use crate::limits::mcp::{DEPTH_MAX, ID_BYTES_MAX};
 
+/// Brackets inside brackets of a body.
+const DEPTH_MAX: usize = 64;
+/// Length of the id of a request, as written.
+const ID_BYTES_MAX: usize = 256;
 /// The member of `_meta` with the revision of a request.
 const CLAIMED_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// What a body holds.
+/// The content of a body.
 pub(super) enum Body<'b> {
     /// One message.
     One(Message<'b>),
@@ -35,11 +38,11 @@ pub(super) enum Message<'b> {
 pub(super) struct Call<'b> {
     /// A string or a whole number, as written.
     pub(super) id: &'b str,
-    /// What it asks for.
+    /// The method's name.
     pub(super) method: String,
     /// Its parameters as far as any method knows them.
     pub(super) params: Params<'b>,
-    /// Why its parameters cannot be read.
+    /// The fault of its parameters.
     pub(super) fault: Option<String>,
 }
 
@@ -58,7 +61,7 @@ pub(super) struct Params<'b> {
     pub(super) protocol_version: Option<&'b RawValue>,
 }
 
-/// What a request says of its client.
+/// The `_meta` of a request: revision, capabilities and client.
 #[derive(Default, Deserialize)]
 pub(super) struct Meta<'b> {
     #[serde(
@@ -95,7 +98,7 @@ struct Members<'b> {
     error: Option<&'b RawValue>,
 }
 
-/// Tells `null` from a member that is not there.
+/// Distinguishes `null` from a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -174,7 +177,7 @@ impl Call<'_> {
         self.params.meta.version.is_some()
     }
 
-    /// What `_meta` lacks of what every stateless request says.
+    /// The fault of `_meta`, or the first required field that it lacks.
     pub(super) fn lacks(&self) -> Option<String> {
         if let Some(fault) = &self.fault {
             return Some(fault.clone());

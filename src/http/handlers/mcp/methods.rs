@@ -1,6 +1,6 @@
 //! The methods: the handshake of old clients, discovery, and tools to list and to call.
 //!
-//! Does not depend on what tools do.
+//! Does not depend on the tools.
 
 use serde::Serialize;
 
@@ -10,8 +10,10 @@ use super::rpc::{Failure, Reply};
 use super::tools;
 use crate::http::app::App;
 use crate::http::incoming::Incoming;
-use crate::limits::mcp::TOOLS_TTL_MILLIS;
 use crate::words::quoted;
+
+/// How long a client may keep the list of tools.
+const TOOLS_TTL_MILLIS: u64 = 3_600_000;
 
 /// Answers a request of that revision.
 pub(super) fn answer(app: &App, request: &mut Incoming, revision: Revision, call: &Call<'_>) -> Reply {
@@ -28,7 +30,7 @@ pub(super) fn answer(app: &App, request: &mut Incoming, revision: Revision, call
     }
 }
 
-/// What every result of the stateless revision says; of others nothing.
+/// Fields of every result of the stateless revision; empty for the others.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Common {
@@ -65,10 +67,10 @@ struct Kept {
 impl Common {
     /// For a result of that revision.
     pub(super) fn of(app: &App, revision: Revision) -> Self {
-        let is_told = revision.is_stateless();
+        let is_shown = revision.is_stateless();
         Self {
-            result_type: is_told.then_some("complete"),
-            meta: is_told.then(|| ResultMeta { server: Implementation::of(app) }),
+            result_type: is_shown.then_some("complete"),
+            meta: is_shown.then(|| ResultMeta { server: Implementation::of(app) }),
         }
     }
 }
@@ -82,8 +84,8 @@ impl Implementation {
 impl Kept {
     /// The same for everybody, until the server is replaced.
     fn of(revision: Revision) -> Self {
-        let is_told = revision.is_stateless();
-        Self { ttl_ms: is_told.then_some(TOOLS_TTL_MILLIS), cache_scope: is_told.then_some("public") }
+        let is_shown = revision.is_stateless();
+        Self { ttl_ms: is_shown.then_some(TOOLS_TTL_MILLIS), cache_scope: is_shown.then_some("public") }
     }
 }
 
@@ -141,7 +143,7 @@ fn initialize(app: &App, call: &Call<'_>) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// How a model uses this place. What a single tool does stands in its own description.
+/// How a model uses this place. The description of each tool stands with the tool.
 fn instructions(app: &App) -> String {
     let branding = &app.branding;
     let tagline = branding.tagline.choose(None).map(|line| format!(" ({line})")).unwrap_or_default();

@@ -18,10 +18,12 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Durable;
-use crate::limits::mcp::BATCH_MESSAGES_MAX;
 use message::{Body, Call, Message};
 use revision::{Revision, VERSION_HEADER};
 use rpc::{Failure, Reply};
+
+/// Messages of one batch, which only the revision 2025-03-26 has. Each counts as a request.
+const BATCH_MESSAGES_MAX: usize = 8;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[Route::new(Method::Post, "/mcp", Guard::KeyOptional, post)];

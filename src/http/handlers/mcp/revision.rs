@@ -22,7 +22,7 @@ pub(super) enum Revision {
     V2025_06_18,
     /// The last one with a handshake.
     V2025_11_25,
-    /// Every request says for itself what it needs.
+    /// Stateless: every request names its revision and its client.
     V2026_07_28,
 }
 
@@ -61,7 +61,7 @@ impl Revision {
         self == Self::V2025_03_26
     }
 
-    /// What a handshake that asks for `wanted` agrees on: that, or the newest that has a handshake.
+    /// The revision of a handshake that requests `wanted`: that one, or else the newest with a handshake.
     pub(super) fn agreed(wanted: &str) -> Self {
         Self::named(wanted).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V2025_11_25)
     }
@@ -86,7 +86,7 @@ pub(super) fn of(request: &Incoming, call: &Call<'_>) -> Result<Revision, Failur
     }
 }
 
-/// What a stateless request must say, in its body and again in its headers.
+/// Checks `_meta` of a stateless request, and that the headers `Mcp-Method` and `Mcp-Name` agree with its body.
 fn check_stateless(request: &Incoming, call: &Call<'_>) -> Result<(), Failure> {
     if let Some(lacking) = call.lacks() {
         return Err(Failure::malformed(lacking));

@@ -46,7 +46,7 @@ impl Failure {
         Self::of(-32602, why, None)
     }
 
-    /// The request lacks what every request of its revision has.
+    /// The request lacks a field that its revision requires.
     pub(super) fn malformed(why: impl Into<String>) -> Self {
         Self::of(-32602, why, Some(ErrorKind::BadRequest))
     }
@@ -89,7 +89,7 @@ pub(super) struct Reply {
     pub(super) durable: Option<Durable>,
     /// Credits charged, and credits left.
     pub(super) credits: Option<(u64, u64)>,
-    /// What broke, for the log.
+    /// The cause of an internal error, for the log.
     pub(super) cause: Option<String>,
 }
 

@@ -5,7 +5,9 @@
 use crate::http::app::App;
 use crate::http::response::Response;
 use crate::ledger::{AccountHandle, CapStanding, Plan};
-use crate::limits::http::CAP_WARNING_PERCENT;
+
+/// Percentage of a key's cap from which responses warn.
+const CAP_WARNING_PERCENT: u64 = 80;
 
 /// Adds a warning if the response leaves the key near one of its caps, or a prepaid account with few credits.
 pub(in crate::http) fn with_credits_warning(

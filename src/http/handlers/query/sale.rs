@@ -16,7 +16,7 @@ use crate::ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, R
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query::{Page, QueryRequest};
 
-/// Who pays for rows, and under which idempotency key.
+/// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
 pub struct Buyer<'b> {
     /// The account.
@@ -73,7 +73,7 @@ pub struct Sold<T> {
     pub printed: T,
     /// How many.
     pub rows: u64,
-    /// What they cost.
+    /// The receipt of their charge.
     pub receipt: Receipt,
     /// Nothing may be sent before this.
     pub durable: Durable,

@@ -80,7 +80,7 @@ fn accepted(request: &Incoming) -> Result<Output, ApiError> {
     Ok(FORMATS.get(offer).map_or(Output::Text(Format::Csv), |(_, format)| *format))
 }
 
-/// The file that is asked for.
+/// The requested file.
 struct File<'a> {
     app: &'a App,
     slug: &'a str,

@@ -115,7 +115,7 @@ struct Sending<'d, 't, 's, 'w> {
     units: Units<'d, 't>,
     /// The first row that is printed; rows are counted from it.
     first_row: Option<u32>,
-    /// Where the next printed byte stands in the file.
+    /// Offset of the next printed byte in the file.
     position: Option<u64>,
     part: Range<u64>,
     sink: &'s mut ChunkSink<'w>,

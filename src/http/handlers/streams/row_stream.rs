@@ -16,12 +16,15 @@ use crate::http::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::http::handlers::streams::stream_end::End;
 use crate::http::response::Response;
 use crate::ledger::{Pending, Reservation};
-use crate::limits::http::{STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES};
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
 use crate::render::{ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowWriter};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
+/// Rows of a unit of a stream at most.
+const STREAM_ROWS_MAX: usize = 8_192;
+/// A stream without rows for so long sends a comment.
+const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
 /// Rows of the first unit of a stream. Each unit has twice the rows of the one before, up to `UNIT_BYTES`.
 const STREAM_FIRST_ROWS: usize = 1;
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::catalog::FormatError;
-use crate::limits::http::STREAM_ID_INTERVAL_ROWS;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
 use crate::render::{ArrowEncoder, Combinations, Format, Progress, RowWriter, Unit, encode_some};
+
+/// Rows between two event ids of a stream.
+const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
 
 /// Rows in the order of the stream.
 pub(super) struct RowUnit<'p, 't> {
@@ -19,7 +21,7 @@ pub(super) struct RowUnit<'p, 't> {
     pub(super) is_last: bool,
 }
 
-/// What encodes the rows of a stream.
+/// The encoder of the rows of a stream.
 #[derive(Clone)]
 pub(super) enum Printer<'t> {
     /// Text in a format.

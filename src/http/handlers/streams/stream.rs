@@ -29,7 +29,7 @@ use crate::words::placed;
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
 
-/// Where a fault of the cursor stands, if it is in the body.
+/// The place of the cursor in the body, as faults name it.
 const CURSOR: &str = "/cursor";
 
 const OFFERS: [&[&str]; 4] = [
@@ -100,7 +100,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     Ok(with_total(response, total))
 }
 
-/// What was reserved for a stream that can begin.
+/// The reservation of a stream that can begin.
 struct SetAside {
     reservation: Reservation,
     /// Rows of the whole, where an index tells them.

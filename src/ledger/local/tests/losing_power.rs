@@ -49,17 +49,17 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The acknowledged part of a history: the newest safe sequence number, and the keys.
 #[derive(Default)]
-struct Told {
+struct Acknowledged {
     charges: Vec<(u64, u64)>,
     keys: usize,
     people: People,
     paid: Vec<Bought>,
 }
 
-fn run(bench: &Bench, steps: &[Step]) -> Told {
+fn run(bench: &Bench, steps: &[Step]) -> Acknowledged {
     let (ledger, books) = bench.open(ChargeDurability::Power);
     let account = customer(&ledger);
-    let (mut told, mut open) = (Told::default(), Vec::new());
+    let (mut acknowledged, mut open) = (Acknowledged::default(), Vec::new());
     for (place, step) in steps.iter().enumerate() {
         match step {
             Step::Charge { rows, is_awaited, key } => {
@@ -69,9 +69,9 @@ fn run(bench: &Bench, steps: &[Step]) -> Told {
                 match ledger.charge(&order) {
                     Ok(pending) if *is_awaited => {
                         let receipt = pending.durable().unwrap();
-                        told.charges.push((place as u64, receipt.charged));
+                        acknowledged.charges.push((place as u64, receipt.charged));
                     }
-                    // Nobody is told.
+                    // No response goes out.
                     Ok(_) | Err(_) => {}
                 }
             }
@@ -84,26 +84,26 @@ fn run(bench: &Bench, steps: &[Step]) -> Told {
             }
             Step::Grant { credits } => drop(ledger.grant(account.id(), *credits, "", "", noon()).unwrap()),
             Step::Pay { credits, is_refunded } => {
-                told.paid.push(Bought::pay(&ledger, account.id(), *credits, *is_refunded));
+                acknowledged.paid.push(Bought::pay(&ledger, account.id(), *credits, *is_refunded));
             }
             Step::CreateKey => {
                 let random = [place as u8 + 1; crate::ledger::KEY_RANDOM_BYTES];
                 ledger.create_key(account.id(), "", random, noon()).unwrap();
-                told.keys += 1;
+                acknowledged.keys += 1;
             }
             Step::Checkpoint => books.shared.write_checkpoint(),
-            other => told.people.take(&ledger, other, place as u8 + 1),
+            other => acknowledged.people.take(&ledger, other, place as u8 + 1),
         }
     }
     // The process dies here: nothing is settled, noted or synced any more.
     *books.shared.core.lock() = Core::Closed;
     drop(books.shared.lock.lock().take());
     std::mem::forget(open);
-    told
+    acknowledged
 }
 
 /// Opens books whose log is in this state, on a copy of the checkpoint or without one.
-fn check(bench: &Bench, state: &SimulatedDisk, told: &Told, keeps_checkpoint: bool) {
+fn check(bench: &Bench, state: &SimulatedDisk, acknowledged: &Acknowledged, keeps_checkpoint: bool) {
     let after = Bench::new(state.fork());
     if keeps_checkpoint {
         copy(&bench.folder.path().join("checkpoint"), &after.folder.path().join("checkpoint"));
@@ -114,15 +114,15 @@ fn check(bench: &Bench, state: &SimulatedDisk, told: &Told, keeps_checkpoint: bo
     let (entries, _) = ledger.entries(None, 1, 10_000).unwrap();
     let sum: i64 = entries.iter().map(|entry| entry.amount).sum();
     assert_eq!(sum, ledger.accounts().iter().map(|account| account.credits() as i64).sum::<i64>());
-    for (request, charged) in told.charges.iter().filter(|(_, charged)| *charged > 0) {
+    for (request, charged) in acknowledged.charges.iter().filter(|(_, charged)| *charged > 0) {
         let of_request = entries.iter().filter(|entry| entry.request_id == request.to_string());
         let sold: Vec<i64> = of_request.map(|entry| entry.amount).collect();
         assert_eq!(sold, [-(*charged as i64)], "request {request} was acknowledged");
     }
-    told.people.check(&ledger);
-    told.paid.iter().for_each(|bought| bought.check(&ledger, &entries));
+    acknowledged.people.check(&ledger);
+    acknowledged.paid.iter().for_each(|bought| bought.check(&ledger, &entries));
     let keys: usize = ledger.accounts().iter().map(|account| ledger.keys(account.id()).len()).sum();
-    assert!(keys >= told.keys, "{keys} keys of {}", told.keys);
+    assert!(keys >= acknowledged.keys, "{keys} keys of {}", acknowledged.keys);
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -144,11 +144,11 @@ fn keeps_charges_acknowledged_with_power_after_power_loss() {
         let config = Config { cases: HISTORIES / 2, failure_persistence: None, ..Config::default() };
         let tested = TestRunner::new(config).run(&prop::collection::vec(step(), 1..24), |steps| {
             let bench = Bench::new(SimulatedDisk::default());
-            let told = run(&bench, &steps);
+            let acknowledged = run(&bench, &steps);
             let states = bench.disk.crash_states();
             let each = states.len().div_ceil(STATES_MAX);
             for (place, state) in states.iter().step_by(each).enumerate() {
-                check(&bench, state, &told, place % 8 == 0);
+                check(&bench, state, &acknowledged, place % 8 == 0);
                 cases.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())

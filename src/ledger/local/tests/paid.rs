@@ -3,7 +3,7 @@
 use super::*;
 use crate::ledger::{
     AccountId, Checkout, CheckoutPayment, Entry, EntryKind, NewCheckout, PaidCheckout, PaymentId, Price,
-    ReversalEvent, Reversed, ToldReversal,
+    ReportedReversal, ReversalEvent, Reversed,
 };
 
 /// An acknowledged payment.
@@ -45,8 +45,12 @@ impl Bought {
         PaymentId { provider: "stripe".to_owned(), id: format!("pi_{}", self.checkout.id.number()) }
     }
 
-    fn refund(&self) -> ToldReversal {
-        ToldReversal { payment: self.payment_id(), event: ReversalEvent::Refunded { total: 50 }, at: noon() }
+    fn refund(&self) -> ReportedReversal {
+        ReportedReversal {
+            payment: self.payment_id(),
+            event: ReversalEvent::Refunded { total: 50 },
+            at: noon(),
+        }
     }
 
     /// It gave once, and telling it again changes nothing.

@@ -9,9 +9,9 @@ use crate::ledger::{AccountId, Email, PasswordHash, Redeemed, Redemption, SignUp
 pub(super) struct People {
     open: Vec<(Email, AccountId)>,
     closed: Vec<(Email, AccountId)>,
-    /// Whose a session is, and whether it is open.
+    /// Sessions with their accounts, and whether they are open.
     sessions: Vec<(AccountId, TokenHash, bool)>,
-    /// Whose a token is, and whether it can be used.
+    /// Tokens with their accounts, and whether they can be redeemed.
     tokens: Vec<(AccountId, TokenHash, bool)>,
 }
 

@@ -3,7 +3,7 @@
 use super::super::format::{HEADER_BYTES, Header, encode_frame};
 use super::*;
 
-/// Where each frame lies: its segment, its range, its first number, and how far it calls the log synced.
+/// Each frame: its segment, its range, its first number, and the last number that it calls synced.
 fn frames(files: &Files) -> Vec<(String, std::ops::Range<usize>, u64, u64)> {
     let mut frames = Vec::new();
     for (name, bytes) in files.iter().filter(|(name, _)| segment::parse_name(name).is_some()) {

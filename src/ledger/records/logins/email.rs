@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::limits::ledger::{EMAIL_BYTES_MAX, EMAIL_LOCAL_BYTES_MAX};
+/// Length of an e-mail address.
+const EMAIL_BYTES_MAX: usize = 254;
+/// Length of the part of an e-mail address before its `@`.
+const EMAIL_LOCAL_BYTES_MAX: usize = 64;
 
 const LABEL_BYTES_MAX: usize = 63;
 /// Characters that the local part may have beside letters and digits.

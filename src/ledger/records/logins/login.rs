@@ -13,7 +13,7 @@ use crate::ledger::password_hash::PasswordHash;
 /// A login as it is kept.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// Whose it is.
+    /// The account of the login.
     pub account: AccountId,
     /// The e-mail address.
     pub email: Email,

@@ -6,7 +6,11 @@ use crate::clock::Moment;
 use crate::ledger::codec::Record;
 use crate::ledger::id::AccountId;
 use crate::ledger::token::{TokenHash, TokenRecord};
-use crate::limits::ledger::{CONFIRM_EMAIL_SECONDS, RESET_PASSWORD_SECONDS};
+
+/// How long a token confirms an e-mail address.
+const CONFIRM_EMAIL_SECONDS: i64 = 2 * 86_400;
+/// How long a token resets a password.
+const RESET_PASSWORD_SECONDS: i64 = 3_600;
 
 /// The purpose of a one-time token. New purposes go to the end: a record holds the place of its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::ledger::PASSWORD_HASH_BYTES_MAX;
+/// Length of a password hash, as a PHC string.
+const PASSWORD_HASH_BYTES_MAX: usize = 128;
 
 /// `$`, algorithm, version; parameters, salt and hash follow.
 const BEGINNING: &str = "$argon2id$v=19$";

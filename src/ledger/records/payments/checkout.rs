@@ -1,4 +1,4 @@
-//! A checkout: credits that a customer asked to buy, at a price that was fixed before they paid, and what became of them.
+//! A checkout: credits that a customer ordered, at a price that was fixed before the payment, and the state of that payment.
 //!
 //! Pure arithmetic over the record. Does not depend on providers.
 
@@ -35,15 +35,15 @@ pub struct Checkout {
     pub provider: String,
     /// The credits.
     pub credits: u64,
-    /// What they cost.
+    /// Their price. It never changes.
     pub price: Price,
-    /// When the customer asked.
+    /// When the customer ordered.
     pub created_at: Moment,
     /// The payment, once it came.
     pub paid: Option<Paid>,
     /// Cents of the gross price that went back to the customer.
     pub refunded: u64,
-    /// Cents of the gross price that the customer's bank asks back, or has got back.
+    /// Cents of the gross price that the customer's bank reclaims or has reclaimed.
     pub disputed: u64,
     /// Credits that were taken back for these.
     pub taken: u64,
@@ -54,7 +54,7 @@ pub struct Checkout {
 /// The payment of a checkout.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Paid {
-    /// What the provider calls the payment.
+    /// The provider's id of the payment.
     pub payment: String,
     /// The entry that gave the credits.
     pub sequence: u64,
@@ -62,7 +62,7 @@ pub struct Paid {
     pub at: Moment,
 }
 
-/// What became of a checkout.
+/// The state of a checkout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckoutState {
     /// It waits for its payment.
@@ -75,7 +75,7 @@ pub enum CheckoutState {
     PartlyRefunded,
     /// It was paid, and the whole price went back.
     Refunded,
-    /// It was paid, and the customer's bank asks the price back, or has got it back.
+    /// It was paid, and the customer's bank reclaims the price or has reclaimed it.
     Disputed,
 }
 
@@ -94,7 +94,7 @@ impl CheckoutState {
 }
 
 impl Checkout {
-    /// What became of it, as of a moment.
+    /// Its state at a moment.
     pub fn state(&self, now: Moment) -> CheckoutState {
         if self.paid.is_none() {
             let end = self.created_at.plus_seconds(CHECKOUT_SECONDS);

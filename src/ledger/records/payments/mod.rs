@@ -1,4 +1,4 @@
-//! The records of payments: what a customer asked to buy, and what the payment provider took back.
+//! The records of payments: checkouts, and the refunds and disputes of their payments.
 
 pub(in crate::ledger) mod checkout;
 pub(in crate::ledger) mod price;

@@ -1,10 +1,10 @@
-//! What is known of a payment beside its amount: which checkout it paid, and what of it was refunded or disputed.
+//! The record of a payment beside its amount: its checkout, its refunds and its disputes.
 //!
-//! News of a payment comes in any order and more than once, also before the payment itself. What was heard is kept so that
-//! the order does not matter:
+//! Providers report these in any order and more than once, also before the payment itself. The record keeps sums and final
+//! outcomes, so the order of reports does not matter:
 //!
 //! ```text
-//! refunded     the largest total that was told
+//! refunded     the largest reported total
 //! a dispute    open ──► lost ──► won    never backwards: a lost dispute can still be won on appeal, and a late opening
 //!                                      changes nothing
 //! ```
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::codec::Record;
 use crate::limits::ledger::DISPUTES_PER_PAYMENT_MAX;
 
-/// News that a payment is not, or no longer, what it was.
+/// A change of a payment that a provider reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReversalEvent {
     /// So much of it went back to the customer, all refunds together, in cents.
@@ -26,14 +26,14 @@ pub enum ReversalEvent {
     },
     /// The customer's bank asks so much of it back.
     Disputed {
-        /// What the provider calls the dispute.
+        /// The provider's id of the dispute.
         dispute: String,
         /// How much, in cents.
         amount: u64,
     },
     /// A dispute is over.
     DisputeClosed {
-        /// What the provider calls the dispute.
+        /// The provider's id of the dispute.
         dispute: String,
         /// How much, in cents.
         amount: u64,
@@ -67,23 +67,23 @@ pub(in crate::ledger) enum DisputeOutcome {
 }
 
 impl Reversal {
-    /// Takes news in. Says whether it was news; `None` where there is no room for a further dispute.
-    pub(in crate::ledger) fn hear(&mut self, event: &ReversalEvent) -> Option<bool> {
+    /// Applies a report. Returns whether the record changed; `None` where there is no room for a further dispute.
+    pub(in crate::ledger) fn apply(&mut self, event: &ReversalEvent) -> Option<bool> {
         match event {
             ReversalEvent::Refunded { total } => {
                 let is_news = *total > self.refunded;
                 self.refunded = self.refunded.max(*total);
                 Some(is_news)
             }
-            ReversalEvent::Disputed { dispute, amount } => self.hear_dispute(dispute, *amount, None),
+            ReversalEvent::Disputed { dispute, amount } => self.apply_dispute(dispute, *amount, None),
             ReversalEvent::DisputeClosed { dispute, amount, is_won } => {
                 let outcome = if *is_won { DisputeOutcome::Won } else { DisputeOutcome::Lost };
-                self.hear_dispute(dispute, *amount, Some(outcome))
+                self.apply_dispute(dispute, *amount, Some(outcome))
             }
         }
     }
 
-    fn hear_dispute(&mut self, id: &str, amount: u64, outcome: Option<DisputeOutcome>) -> Option<bool> {
+    fn apply_dispute(&mut self, id: &str, amount: u64, outcome: Option<DisputeOutcome>) -> Option<bool> {
         if let Some(known) = self.disputes.iter_mut().find(|known| known.id == id) {
             let is_news = outcome > known.outcome;
             known.outcome = known.outcome.max(outcome);
@@ -119,31 +119,31 @@ mod tests {
         ReversalEvent::DisputeClosed { dispute: id.to_owned(), amount: 10, is_won }
     }
 
-    fn heard(events: &[ReversalEvent]) -> (u64, u64, Vec<bool>) {
+    fn applied(events: &[ReversalEvent]) -> (u64, u64, Vec<bool>) {
         let mut reversal = Reversal::default();
-        let news = events.iter().map(|event| reversal.hear(event).unwrap()).collect();
+        let news = events.iter().map(|event| reversal.apply(event).unwrap()).collect();
         (reversal.refunded, reversal.disputed(), news)
     }
 
     #[test]
     fn ignores_order_and_repetition() {
         let refunded = |total| ReversalEvent::Refunded { total };
-        assert_eq!(heard(&[refunded(5), refunded(3), refunded(5), refunded(7)]).0, 7);
-        assert_eq!(heard(&[opened("a"), opened("a"), opened("b")]), (0, 20, vec![true, false, true]));
-        assert_eq!(heard(&[opened("a"), closed("a", true)]).1, 0);
-        assert_eq!(heard(&[closed("a", true), opened("a")]), (0, 0, vec![true, false]));
-        assert_eq!(heard(&[closed("a", false), opened("a"), closed("a", false)]).1, 10);
-        assert_eq!(heard(&[closed("a", true), closed("a", false)]), (0, 0, vec![true, false]));
-        assert_eq!(heard(&[closed("a", false), closed("a", true)]), (0, 0, vec![true, true]));
+        assert_eq!(applied(&[refunded(5), refunded(3), refunded(5), refunded(7)]).0, 7);
+        assert_eq!(applied(&[opened("a"), opened("a"), opened("b")]), (0, 20, vec![true, false, true]));
+        assert_eq!(applied(&[opened("a"), closed("a", true)]).1, 0);
+        assert_eq!(applied(&[closed("a", true), opened("a")]), (0, 0, vec![true, false]));
+        assert_eq!(applied(&[closed("a", false), opened("a"), closed("a", false)]).1, 10);
+        assert_eq!(applied(&[closed("a", true), closed("a", false)]), (0, 0, vec![true, false]));
+        assert_eq!(applied(&[closed("a", false), closed("a", true)]), (0, 0, vec![true, true]));
     }
 
     #[test]
     fn bounds_disputes_of_payment() {
         let mut reversal = Reversal::default();
         for number in 0..DISPUTES_PER_PAYMENT_MAX {
-            assert_eq!(reversal.hear(&opened(&number.to_string())), Some(true));
+            assert_eq!(reversal.apply(&opened(&number.to_string())), Some(true));
         }
-        assert_eq!(reversal.hear(&opened("more")), None);
-        assert_eq!(reversal.hear(&closed("0", true)), Some(true));
+        assert_eq!(reversal.apply(&opened("more")), None);
+        assert_eq!(reversal.apply(&closed("0", true)), Some(true));
     }
 }

@@ -23,7 +23,7 @@ pub(in crate::ledger::state) struct TokenTable<T> {
 
 struct Timed<T> {
     record: T,
-    /// Where `ends` has it.
+    /// The moment under which `ends` lists it.
     listed_at: Moment,
 }
 

@@ -1,13 +1,13 @@
-//! Checkouts: asked for, paid once, listed.
+//! Checkouts: opened, paid once, listed.
 //!
-//! A payment is compared with what was asked before anything changes. Does not depend on providers.
+//! A payment is compared with its checkout before anything changes. Does not depend on providers.
 
 use crate::ledger::checkout::{Checkout, CheckoutId, CheckoutState, Paid};
 use crate::ledger::codec::Record;
 use crate::ledger::error::ChargeError;
 use crate::ledger::id::AccountId;
 use crate::ledger::key_space;
-use crate::ledger::payments::{CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, PurchasesAsked};
+use crate::ledger::payments::{CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, PurchasesQuery};
 use crate::ledger::request::CreditRequest;
 use crate::ledger::reversal::Reversal;
 use crate::ledger::state::State;
@@ -16,7 +16,7 @@ use crate::ledger::state::purchasing::{Entered, check_credits, check_payment, ch
 use crate::limits::ledger::UNPAID_CHECKOUTS_MAX;
 
 impl State {
-    /// Keeps what a customer asks to buy.
+    /// Opens a checkout.
     pub(in crate::ledger) fn begin_checkout(&mut self, new: &NewCheckout) -> Result<Checkout, ChargeError> {
         check_provider(&new.provider)?;
         let account = self.open(new.account)?;
@@ -47,7 +47,7 @@ impl State {
         Ok(checkout)
     }
 
-    /// Gives what a checkout asked for, once.
+    /// Gives the credits of a paid checkout, once.
     pub(in crate::ledger) fn pay_checkout(
         &mut self,
         payment: &CheckoutPayment,
@@ -84,9 +84,8 @@ impl State {
             note: String::new(),
             at: payment.at,
         })?;
-        let sequence = self.read::<Entered>(&key_space::payment(&payment.payment))?;
-        let sequence = sequence.map_or(0, |entered| entered.sequence);
-        checkout.paid = Some(Paid { payment: payment.payment.id.clone(), sequence, at: payment.at });
+        let paid = Paid { payment: payment.payment.id.clone(), sequence: bought.sequence, at: payment.at };
+        checkout.paid = Some(paid);
         reversal.checkout = Some(checkout.id.number);
         self.settle_reversal(&mut checkout, &reversal, payment.at)?;
         self.put_checkout(&checkout);
@@ -108,9 +107,9 @@ impl State {
     /// Checkouts of one account or of all, newest first.
     pub(in crate::ledger) fn checkouts(
         &mut self,
-        asked: &PurchasesAsked,
+        query: &PurchasesQuery,
     ) -> Result<Vec<Checkout>, ChargeError> {
-        let PurchasesAsked { account, before, limit } = *asked;
+        let PurchasesQuery { account, before, limit } = *query;
         if let Some(account) = account {
             return self.checkouts_of(account, before, limit);
         }

@@ -1,4 +1,4 @@
-//! Operations on payments: what a customer asks to buy, its payment, and what of it is taken back.
+//! Operations on payments: a checkout opens, is paid, and is reversed by refunds and disputes.
 
 mod checkouts;
 mod reversing;

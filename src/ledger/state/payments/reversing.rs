@@ -8,7 +8,7 @@
 //! owed falls          forget what was forgone last, give back the rest of the difference
 //! ```
 //!
-//! The same news twice changes nothing, whatever the balance is by then. Does not depend on providers.
+//! The same report twice changes nothing, whatever the balance is by then. Does not depend on providers.
 
 use crate::clock::Moment;
 use crate::ledger::checkout::Checkout;
@@ -16,7 +16,7 @@ use crate::ledger::codec::Record;
 use crate::ledger::entry::{Entry, EntryKind};
 use crate::ledger::error::ChargeError;
 use crate::ledger::key_space;
-use crate::ledger::payments::{Reversed, ToldReversal};
+use crate::ledger::payments::{ReportedReversal, Reversed};
 use crate::ledger::reversal::{Reversal, ReversalEvent};
 use crate::ledger::state::State;
 use crate::ledger::state::charging::signed;
@@ -25,20 +25,20 @@ use crate::ledger::state::purchasing::check_payment;
 use crate::limits::ledger::DISPUTES_PER_PAYMENT_MAX;
 
 impl State {
-    /// Takes in that a payment was refunded or disputed. News of a payment that has not come yet waits for it.
+    /// Records that a payment was refunded or disputed. A report that precedes its payment waits for it.
     pub(in crate::ledger) fn reverse_payment(
         &mut self,
-        told: &ToldReversal,
+        reported: &ReportedReversal,
     ) -> Result<Reversed, ChargeError> {
-        check_payment(&told.payment)?;
+        check_payment(&reported.payment)?;
         if let ReversalEvent::Disputed { dispute, .. } | ReversalEvent::DisputeClosed { dispute, .. } =
-            &told.event
+            &reported.event
         {
             check_text("dispute", dispute, 1)?;
         }
-        let key = key_space::reversal(&told.payment);
+        let key = key_space::reversal(&reported.payment);
         let mut reversal: Reversal = self.read(&key)?.unwrap_or_default();
-        match reversal.hear(&told.event) {
+        match reversal.apply(&reported.event) {
             Some(true) => {}
             Some(false) => return Ok(Reversed::Unchanged),
             None => {
@@ -50,19 +50,22 @@ impl State {
             None => Reversed::Kept,
             Some(number) => {
                 let Some(mut checkout) = self.read::<Checkout>(&key_space::checkout(number))? else {
-                    return Err(self.fail_damaged(format!("the checkout of {} is missing", told.payment.id)));
+                    return Err(
+                        self.fail_damaged(format!("the checkout of {} is missing", reported.payment.id))
+                    );
                 };
-                let change = self.settle_reversal(&mut checkout, &reversal, told.at)?;
+                let change = self.settle_reversal(&mut checkout, &reversal, reported.at)?;
                 self.put_checkout(&checkout);
                 Reversed::Settled { account: checkout.account, change }
             }
         };
-        self.latest = self.latest.max(told.at);
+        self.latest = self.latest.max(reported.at);
         self.written.changes.put(key, reversal.encode());
         Ok(outcome)
     }
 
-    /// Brings a paid checkout to what is known of its payment. Returns by how much the balance changed.
+    /// Takes credits back from a paid checkout, or gives them again, until it agrees with the record of its payment. Returns the
+    /// change of the balance.
     pub(super) fn settle_reversal(
         &mut self,
         checkout: &mut Checkout,

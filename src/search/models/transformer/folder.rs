@@ -30,7 +30,7 @@ pub(in crate::search::models) const CONFIG_FILE: &str = "config.json";
 pub(in crate::search::models) const MODULES_FILE: &str = "modules.json";
 /// Weights in one file.
 pub(in crate::search::models) const WEIGHTS_FILE: &str = "model.safetensors";
-/// Where each weight is, when they are in several files.
+/// Index of the weights, if they are in several files.
 pub(in crate::search::models) const WEIGHTS_INDEX_FILE: &str = "model.safetensors.index.json";
 
 /// A folder that exists.
@@ -59,7 +59,7 @@ impl ModelFolder {
         &self.name
     }
 
-    /// Where it is.
+    /// Its path.
     pub(in crate::search::models) fn path(&self) -> &Path {
         &self.path
     }

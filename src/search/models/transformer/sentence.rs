@@ -40,7 +40,7 @@ impl Pooling {
 /// The settings of the folder.
 #[derive(Debug)]
 pub(in crate::search::models) struct SentenceSettings {
-    /// Where the encoder's own files are.
+    /// The folder of the encoder's own files.
     pub(in crate::search::models) encoder: ModelFolder,
     pub(in crate::search::models) pooling: Pooling,
     pub(in crate::search::models) normalise: bool,

@@ -31,7 +31,7 @@ pub(in crate::search::models) struct Weights<'a> {
     prefix: String,
 }
 
-/// Where one tensor is.
+/// File and byte range of a tensor.
 #[derive(Debug, Clone)]
 struct Place {
     file: String,

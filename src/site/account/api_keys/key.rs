@@ -4,7 +4,8 @@ use askama::Template;
 
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
-use super::keys::{is_valid, limits, name, state};
+use super::key_view::{is_valid, limits, state};
+use super::keys::name;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
@@ -174,11 +175,11 @@ fn page(
     let used = key.last_used_at.map_or_else(|| words.never.to_owned(), |at| numbers.minute(at));
     let mut facts = vec![
         (words.key, format!("{}…", key.prefix)),
-        (words.state, state(area, key, now)),
+        (words.state, state(words, numbers, key, now)),
         (words.created, numbers.minute(key.created_at)),
         (words.last_used, used),
     ];
-    facts.extend(limits(app, area, key, now).into_iter().map(|limit| (words.limits, limit)));
+    facts.extend(limits(words, numbers, app, key, now).into_iter().map(|limit| (words.limits, limit)));
     let page = KeyPage {
         frame: area.frame(&title),
         head: area.head(Tab::Keys, &title, &[Done::Renamed, Done::Limited]),

@@ -117,7 +117,7 @@ impl TypedKey {
         })
     }
 
-    /// The limits that are meant. What a key has may stay: also a dataset that is gone, and an end within a day.
+    /// The limits of the form. Present limits of the key may stay: also a dataset that is gone, and an end within a day.
     fn limits(
         &self,
         app: &App,
@@ -189,7 +189,7 @@ fn listed(limits: &KeyLimits) -> Option<Arc<[String]>> {
     (!limits.datasets.is_empty()).then(|| Arc::clone(&limits.datasets))
 }
 
-/// What becomes of a limit.
+/// The change of a limit.
 fn change<T: PartialEq>(before: Option<&T>, after: Option<T>) -> Change<T> {
     match after {
         after if after.as_ref() == before => Change::Keep,

@@ -4,12 +4,12 @@ use askama::Template;
 
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
-use crate::clock::Moment;
+use super::key_view::{is_valid, limits, state};
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::{App, random_bytes};
-use crate::ledger::{CapPeriod, ChargeError, KeyView};
+use crate::ledger::{ChargeError, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
@@ -44,45 +44,9 @@ struct KeyLine {
     manage: String,
 }
 
-/// Whether a key is accepted at a moment.
-pub fn is_valid(key: &KeyView, now: Moment) -> bool {
-    key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)
-}
-
 /// The shown name of a key: its label, or else its first characters.
 pub fn name(key: &KeyView) -> String {
     if key.label.is_empty() { format!("{}…", key.prefix) } else { key.label.clone() }
-}
-
-/// Whether a key is accepted, in words.
-pub fn state(area: &Area, key: &KeyView, now: Moment) -> String {
-    let words = area.words;
-    match (key.revoked_at, key.expires_at) {
-        (Some(_), _) => words.revoked.to_owned(),
-        (None, Some(end)) if end <= now => words.expired.to_owned(),
-        (None, Some(end)) => fill(words.ends, area.visit.numbers.minute(end)),
-        (None, None) => words.valid.to_owned(),
-    }
-}
-
-/// The limits of a key and its spending against them, in words. Without a cap, does not read the books.
-pub fn limits(app: &App, area: &Area, key: &KeyView, now: Moment) -> Vec<String> {
-    let (words, numbers) = (area.words, area.visit.numbers);
-    let standings = app.ledger.cap_standings(key.account, key.id, &key.limits, now).unwrap_or_default();
-    let mut told: Vec<String> = standings
-        .iter()
-        .map(|cap| {
-            let text = if cap.period == CapPeriod::Day { words.spent_day } else { words.spent_month };
-            fill(&fill(text, numbers.integer(cap.spent)), numbers.integer(cap.cap))
-        })
-        .collect();
-    match key.limits.datasets.len() {
-        0 => {}
-        1 => told.push(words.one_dataset_only.to_owned()),
-        count => told
-            .push(fill(words.many_datasets_only, numbers.integer(u64::try_from(count).unwrap_or(u64::MAX)))),
-    }
-    if told.is_empty() { vec![words.unlimited.to_owned()] } else { told }
 }
 
 /// The list.
@@ -124,7 +88,7 @@ fn page(
     typed: &TypedKey,
     faults: KeyFaults,
 ) -> Result<Response, ApiError> {
-    let (words, now) = (area.words, request.now());
+    let (words, numbers, now) = (area.words, area.visit.numbers, request.now());
     let mut keys = app.ledger.keys(area.account.id());
     // Valid ones first, and the newest of them.
     keys.sort_by_key(|key| (!is_valid(key, now), std::cmp::Reverse(key.id)));
@@ -132,11 +96,9 @@ fn page(
     let line = |key: &KeyView| KeyLine {
         name: name(key),
         prefix: format!("{}…", key.prefix),
-        limits: limits(app, area, key, now),
-        last_used: key
-            .last_used_at
-            .map_or_else(|| words.never.to_owned(), |at| area.visit.numbers.minute(at)),
-        state: state(area, key, now),
+        limits: limits(words, numbers, app, key, now),
+        last_used: key.last_used_at.map_or_else(|| words.never.to_owned(), |at| numbers.minute(at)),
+        state: state(words, numbers, key, now),
         url: area.visit.link(&format!("/account/keys/{}", key.id)).to_string(),
         manage: fill(words.manage_key, name(key)),
     };

@@ -1,6 +1,6 @@
 //! Buying credits: the form with the packs, the purchases of an account, and a receipt of each to print.
 
-pub(super) mod offer;
+pub(in crate::site) mod offer;
 pub(super) mod purchase;
 pub(super) mod receipt;
-mod words;
+pub(in crate::site) mod words;

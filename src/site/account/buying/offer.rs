@@ -11,9 +11,8 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::{App, random_bytes, unknown_path};
-use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesAsked};
+use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::limits::site::PURCHASES_PER_PAGE;
 use crate::payments::{CheckoutPage, Provider, ProviderError};
 use crate::site::account::area::{self, Area};
 use crate::site::account::credits;
@@ -22,6 +21,8 @@ use crate::site::account::form::Form;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 
+/// Purchases of one page of an account.
+const PURCHASES_PER_PAGE: usize = 20;
 /// The field that names a pack by its credits.
 const CREDITS: &str = "credits";
 /// Name of the parameter that says where the list of purchases begins.
@@ -58,12 +59,12 @@ struct PurchaseLine {
 }
 
 impl Offer {
-    /// What the page of credits says about buying. A server without payments shows earlier purchases only.
+    /// The part of the page of credits about buying. A server without payments shows earlier purchases only.
     pub fn of(app: &App, area: &Area, problem: Option<&'static str>) -> Result<Self, ApiError> {
         let (words, visit) = (BuyingWords::of(area.visit.language), &area.visit);
         let before = visit.value(BOUGHT).and_then(|text| text.parse().ok());
-        let asked = PurchasesAsked { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
-        let page = app.ledger.purchases(&asked)?;
+        let query = PurchasesQuery { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
+        let page = app.ledger.purchases(&query)?;
         let provider = app.payments.provider();
         let is_click = provider.is_some_and(Provider::is_paid_by_click);
         let sale = &visit.branding.sale;

@@ -1,4 +1,4 @@
-//! `/account/purchases/{id}`: one purchase, what became of it, and, where a click pays, the button for it.
+//! `/account/purchases/{id}`: one purchase, its state, and, where a click pays, the button for it.
 //!
 //! A purchase is shown to its owner only.
 

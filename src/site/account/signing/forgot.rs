@@ -1,4 +1,4 @@
-//! `/account/forgot`: asks for a mail with a link to set a new password. The answer is the same for addresses without an
+//! `/account/forgot`: requests a mail with a link to set a new password. The answer is the same for addresses without an
 //! account. Where no mail is sent, the operator hands out the link.
 
 use askama::Template;

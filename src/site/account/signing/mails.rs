@@ -1,6 +1,6 @@
-//! The mails of the account area: to confirm an address, to set a password, and to tell the owner of an account of a sign-up.
+//! The mails of the account area: to confirm an address, to set a password, and to inform the owner of an account of a sign-up.
 //!
-//! The thread of the mailer looks the address up, makes the token and writes the text. So the request that asks does the same
+//! The thread of the mailer looks the address up, makes the token and writes the text. So the request that causes it does the same
 //! work whether there is an account. Links begin with the configured public address, never with the `Host` of a request.
 
 use std::sync::Arc;
@@ -28,12 +28,12 @@ words! {
     }
 }
 
-/// What a mail is for.
+/// The purpose of a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// To confirm the address of a new account.
     Confirm,
-    /// To tell the owner of an account that somebody signed up with the address.
+    /// To inform the owner of an account that somebody signed up with the address.
     Taken,
     /// To set a new password.
     Reset,

@@ -103,7 +103,7 @@ fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToke
     }
 }
 
-/// Where a sign-in leads: to a page of this site.
+/// The page behind a sign-in: always one of this site.
 fn target(visit: &Visit, next: &str) -> Url {
     let short = (next.len() <= NEXT_BYTES_MAX).then_some(next);
     short.and_then(|next| visit.own_page(next)).unwrap_or_else(|| visit.link("/account"))
@@ -137,7 +137,7 @@ fn page(
     let page = SignInPage {
         frame: visit.frame(Section::Account, words.sign_in, words.sign_in_said).no_index(),
         words,
-        notice: Done::told(visit, words, &NOTICES),
+        notice: Done::notice(visit, words, &NOTICES),
         form: if short { form.hidden(NEXT, next) } else { form },
         sign_up: SignUpWay::of(app, visit, words),
         lost: LostWay::of(app, visit, words),

@@ -28,7 +28,7 @@ struct SignUpPage {
     frame: Frame,
     words: &'static AccountWords,
     said: String,
-    /// Whom to ask, where accounts are not opened here.
+    /// The contact of the operator, on a server that opens no accounts.
     closed: Option<Ask>,
     form: FormView,
     sign_in: String,
@@ -88,7 +88,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         Err(error) => return Err(error.into()),
     };
     let done = if app.mailer.is_some() { Done::SignedUpByMail } else { Done::SignedUp };
-    // Where too many mails were sent to the address, the account asks for its own later.
+    // An address above its limit of mails gets none now; its owner requests one in the account area.
     if app.mailer.is_some() && app.sign_ins.admit_mail(&email, address, request.now()).is_ok() {
         mails::send(app, &visit, purpose, &email);
     }

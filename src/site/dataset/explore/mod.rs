@@ -1,7 +1,7 @@
 //! A view of a dataset by form: conditions, order, columns, row count and price, and commands that query it.
 //!
 //! The whole state is in the address. The page charges nothing and shows no row; a signed-in customer buys rows by a form
-//! (`sale`), and is told the price before (`running`).
+//! (`sale`), at a price that the page states before (`running`).
 
 mod conditions;
 mod form;
@@ -61,7 +61,7 @@ struct ExplorePage {
     cost: Option<String>,
     notes: Vec<String>,
     running: Running,
-    problem: Option<ToldProblem>,
+    problem: Option<ProblemText>,
     snippets: Vec<Snippet>,
 }
 
@@ -70,16 +70,16 @@ struct ExplorePage {
 enum Problem {
     /// The account cannot pay.
     Credits,
-    /// What was shown is not what would be sold.
+    /// The shown view differs from the rows that would be sold.
     Stale,
     /// The same file is on its way.
     Busy,
 }
 
 /// The same in words.
-struct ToldProblem {
+struct ProblemText {
     text: &'static str,
-    /// Where credits are bought.
+    /// The page that sells credits.
     buy: Option<String>,
 }
 
@@ -92,13 +92,13 @@ impl Problem {
         }
     }
 
-    fn told(self, opened: &Opened<'_>) -> ToldProblem {
+    fn in_words(self, opened: &Opened<'_>) -> ProblemText {
         let words = opened.words;
         let buy = || opened.visit.link("/account/credits").to_string();
         match self {
-            Problem::Credits => ToldProblem { text: words.problem_credits, buy: Some(buy()) },
-            Problem::Stale => ToldProblem { text: words.problem_stale, buy: None },
-            Problem::Busy => ToldProblem { text: words.problem_busy, buy: None },
+            Problem::Credits => ProblemText { text: words.problem_credits, buy: Some(buy()) },
+            Problem::Stale => ProblemText { text: words.problem_stale, buy: None },
+            Problem::Busy => ProblemText { text: words.problem_busy, buy: None },
         }
     }
 }
@@ -169,7 +169,7 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
         cost: cost(opened, count),
         notes: notes(opened, count),
         running,
-        problem: problem.map(|problem| problem.told(opened)),
+        problem: problem.map(|problem| problem.in_words(opened)),
         snippets: count.map_or_else(Vec::new, |count| commands(opened, &view, count)),
         conditions: rows,
         frame,

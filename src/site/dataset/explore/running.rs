@@ -1,4 +1,4 @@
-//! What a visitor may do with a view on its page: sign in, or buy rows of it, at the price that is said.
+//! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
 use crate::http::errors::ApiError;
 use crate::ledger::{Plan, Spending};
@@ -11,7 +11,7 @@ use crate::site::words::fill;
 
 use super::view::Count;
 
-/// What a visitor may do.
+/// The actions that a visitor may take.
 pub(super) enum Running {
     /// There is nothing to run.
     Nothing,
@@ -30,7 +30,7 @@ pub(super) struct Offer {
     pub(super) action: String,
     pub(super) hidden: Vec<(&'static str, String)>,
     pub(super) price: String,
-    /// Where credits are bought, if there are too few.
+    /// The page that sells credits, if there are too few.
     pub(super) buy: Option<String>,
     pub(super) buttons: Vec<Button>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Button {
 }
 
 impl Running {
-    /// What this visitor may do with a view of so many rows.
+    /// The actions of this visitor on a view of so many rows.
     pub(super) fn of(
         opened: &Opened<'_>,
         customer: Option<&Customer>,

@@ -13,7 +13,7 @@ use crate::http::response::Response;
 use crate::http::{Buyer, Sold, print_page, sell_page, stream_rows};
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::limits::site::{VIEW_CELL_CHARS_MAX, VIEW_COLUMNS_MAX, VIEW_ROWS_PER_PAGE};
+use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::query::Page;
 use crate::render::{Format, Output};
 use crate::site::account::{Customer, Form};
@@ -28,6 +28,11 @@ use crate::site::words::fill;
 use super::running::action;
 use super::view::Count;
 use super::{Problem, Reading};
+
+/// Columns that a page of a view shows; files have all of them.
+const VIEW_COLUMNS_MAX: usize = 20;
+/// Characters of a value on a page of a view; files have all of them.
+const VIEW_CELL_CHARS_MAX: usize = 80;
 
 /// Fields of the form for a page.
 pub(in crate::site::dataset) const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
@@ -145,7 +150,7 @@ impl RowsPage {
     }
 }
 
-/// What the rows cost, in words.
+/// The charge of the rows, in words.
 fn paid(opened: &Opened<'_>, receipt: &Receipt) -> String {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
@@ -244,7 +249,7 @@ fn idempotency_key(what: &str, body: &str) -> String {
     hash.iter().fold(format!("site {what} "), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// A refusal as the page of the view that says why; others are told as everywhere.
+/// A refusal as the page of the view with the reason; other refusals get the ordinary page.
 fn refused(opened: &Opened<'_>, error: ApiError) -> Result<Outcome, ApiError> {
     match error.kind() {
         ErrorKind::NoCredits => problem(opened, Problem::Credits),

@@ -3,16 +3,11 @@
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
 use crate::catalog::{ColumnMeta, FormatError, Language, Table};
-use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::limits::http::{QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::query::{self, QueryError, QueryRequest, Selections};
 use crate::site::snippets::Json;
 
 use super::conditions::{Condition, filters};
-
-/// Values compared for one count where no index answers it.
-const TESTED_VALUES_MAX: u64 = 10_000_000;
-/// Texts that are searched for one count: entries of a dictionary, else rows.
-const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
 
 /// The order of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use crate::site::account::form::Form;
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
-use crate::site::operator::desk::{self, ACTION, Desk, Head, Page};
 use crate::site::operator::done::Done;
 use crate::site::operator::forms::{Refused, confirmed, number, optional_number};
 use crate::site::operator::key::typed_limits;
+use crate::site::operator::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use crate::site::operator::words::OperatorWords;
 use crate::site::url::Url;
 
@@ -37,36 +37,41 @@ struct SecretPage {
     back: String,
 }
 
-/// Does what a form of the page asks for.
+/// Executes the command of a form of the page.
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::change(app, request, |app, request, desk| {
+    operator_visit::change(app, request, |app, request, operator| {
         let account = of_path(app, request)?;
-        let here = desk.visit.link(&format!("/operator/accounts/{}", account.id()));
-        let Some(form) = desk.form(app, request, &FIELDS)? else {
-            return Ok(desk.repeated(request, &here));
+        let here = operator.visit.link(&format!("/operator/accounts/{}", account.id()));
+        let Some(form) = operator.form(app, request, &FIELDS)? else {
+            return Ok(operator.repeated(request, &here));
         };
-        let refuse = |text: String| page(app, request, &desk, &account, Some(Refused { form: &form, text }));
-        let command = match command(&desk, &form, account.id().to_string())? {
+        let refuse =
+            |text: String| page(app, request, &operator, &account, Some(Refused { form: &form, text }));
+        let command = match command(&operator, &form, account.id().to_string())? {
             Ok(command) => command,
             Err(text) => return refuse(text),
         };
-        match desk::order(app, request, &command)? {
-            Ok(output) => told(app, request, &desk, (&here, form.raw(ACTION)), &output),
+        match operator_visit::execute(app, request, &command)? {
+            Ok(output) => outcome(app, request, &operator, (&here, form.raw(ACTION)), &output),
             Err(text) => refuse(text),
         }
     })
 }
 
-/// The command that a form means, or what is wrong with the form.
-fn command(desk: &Desk, form: &Form, account: String) -> Result<Result<OperatorCommand, String>, ApiError> {
+/// The command of a form, or the fault of the form.
+fn command(
+    operator: &OperatorVisit,
+    form: &Form,
+    account: String,
+) -> Result<Result<OperatorCommand, String>, ApiError> {
     Ok(match form.raw(ACTION) {
-        GRANT => number(desk, form.text("credits")).map(|credits| OperatorCommand::GrantCredits {
+        GRANT => number(operator, form.text("credits")).map(|credits| OperatorCommand::GrantCredits {
             account,
             credits,
             note: form.text("note").to_owned(),
         }),
-        BUY => purchase(desk, form, account),
-        KEY => typed_limits(desk, form).map(|limits| OperatorCommand::CreateKey {
+        BUY => purchase(operator, form, account),
+        KEY => typed_limits(operator, form).map(|limits| OperatorCommand::CreateKey {
             account,
             label: form.text("label").to_owned(),
             credits_per_day: limits.credits_per_day,
@@ -76,54 +81,54 @@ fn command(desk: &Desk, form: &Form, account: String) -> Result<Result<OperatorC
         }),
         RESET => Ok(OperatorCommand::ResetPassword { account }),
         SESSIONS => Ok(OperatorCommand::EndSessions { account }),
-        CLOSE => confirmed(desk, form).map(|()| OperatorCommand::CloseAccount { account }),
-        _ => return Err(desk::no_such_action()),
+        CLOSE => confirmed(operator, form).map(|()| OperatorCommand::CloseAccount { account }),
+        _ => return Err(operator_visit::no_such_action()),
     })
 }
 
-fn purchase(desk: &Desk, form: &Form, account: String) -> Result<OperatorCommand, String> {
+fn purchase(operator: &OperatorVisit, form: &Form, account: String) -> Result<OperatorCommand, String> {
     Ok(OperatorCommand::BuyCredits {
         account,
-        credits: number(desk, form.text("credits"))?,
-        cents: optional_number(desk, form.text("cents"))?,
+        credits: number(operator, form.text("credits"))?,
+        cents: optional_number(operator, form.text("cents"))?,
         reference: form.text("reference").to_owned(),
         provider: String::new(),
         note: form.text("note").to_owned(),
     })
 }
 
-/// The answer to a form: the page that tells the outcome, or a secret.
-fn told(
+/// The answer to an executed form: a redirect to the page with its outcome, or a page with a secret.
+fn outcome(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     (here, action): (&Url, &str),
     output: &CommandOutput,
 ) -> Result<Response, ApiError> {
     let done = match output {
         CommandOutput::CreatedKey(created) => {
             let name = if created.about.label.is_empty() { &created.about.id } else { &created.about.label };
-            return secret(request, desk, here, &Secret::key(desk, name, &created.key));
+            return secret(request, operator, here, &Secret::key(operator, name, &created.key));
         }
         CommandOutput::PasswordReset(reset) => {
             let path = format!("/account/reset?token={}", reset.token);
             let link = app.documents.link(&path);
             let secret_of_reset = Secret {
-                said: desk.words.reset_said,
+                said: operator.words.reset_said,
                 name: &reset.email,
                 secret: &reset.token,
                 link: Some(link),
             };
-            return secret(request, desk, here, &secret_of_reset);
+            return secret(request, operator, here, &secret_of_reset);
         }
         CommandOutput::Balance(balance) if balance.replayed => Done::BoughtBefore,
         CommandOutput::Balance(_) if action == BUY => Done::Bought,
         CommandOutput::Balance(_) => Done::Granted,
         CommandOutput::SessionsEnded(_) => Done::SessionsEnded,
         CommandOutput::AccountClosed(_) => Done::Closed,
-        _ => return Err(desk::unexpected()),
+        _ => return Err(operator_visit::unexpected()),
     };
-    Ok(desk.done(request, done, here))
+    Ok(operator.done(request, done, here))
 }
 
 /// Something that is shown once.
@@ -136,28 +141,32 @@ pub struct Secret<'s> {
 
 impl<'s> Secret<'s> {
     /// A new key.
-    pub fn key(desk: &Desk, name: &'s str, key: &'s str) -> Self {
-        Self { said: desk.words.key_said, name, secret: key, link: None }
+    pub fn key(operator: &OperatorVisit, name: &'s str, key: &'s str) -> Self {
+        Self { said: operator.words.key_said, name, secret: key, link: None }
     }
 }
 
 /// The page of a secret. `back` leads on.
 pub fn secret(
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     back: &Url,
     secret: &Secret<'_>,
 ) -> Result<Response, ApiError> {
     let page = SecretPage {
-        frame: desk.frame(Page::Accounts, desk.words.secret),
-        head: desk.head_below(desk.words.secret, desk.words.accounts, &desk.visit.link("/operator/accounts")),
-        words: desk.words,
-        common: desk.common,
+        frame: operator.frame(Page::Accounts, operator.words.secret),
+        head: operator.head_below(
+            operator.words.secret,
+            operator.words.accounts,
+            &operator.visit.link("/operator/accounts"),
+        ),
+        words: operator.words,
+        common: operator.common,
         said: secret.said,
         name: secret.name.to_owned(),
         secret: secret.secret.to_owned(),
         link: secret.link.clone(),
         back: back.to_string(),
     };
-    desk.visit.answer(request, &page, Cache::NoStore)
+    operator.visit.answer(request, &page, Cache::NoStore)
 }

@@ -1,24 +1,27 @@
-//! `/operator/accounts/{account}`: one account with its keys, login, newest entries and usage, and the forms that change it.
+//! `/operator/accounts/{account}`: one account with its keys, login, entries and usage, and the forms that change it.
 
 pub(super) mod changes;
+mod entries;
 
 use std::collections::BTreeMap;
 
 use askama::Template;
+use entries::EntryLine;
 
-use super::desk::{self, Desk, Head, Page};
 use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
-use super::payments::{EntryLine, entry_line};
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::clock::UtcDay;
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountView, HistoryAsked, Plan, UsageAsked, UsageLine};
+use crate::ledger::{AccountHandle, AccountView, Plan, UsageLine, UsageQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
+use crate::site::account::entries::{BEFORE, EntryPage, KIND};
 use crate::site::account::form_view::FormView;
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
@@ -27,8 +30,8 @@ use crate::site::words::fill;
 
 /// Days of the usage that the page shows.
 const USAGE_DAYS: u32 = 30;
-/// Entries that the page shows.
-const NEWEST_ENTRIES: usize = 20;
+/// Entries of one page.
+const ENTRIES_PER_PAGE: usize = 20;
 /// Datasets of the usage that the page shows.
 const USAGE_LINES_MAX: usize = 20;
 
@@ -46,11 +49,13 @@ struct AccountPage {
     frame: Frame,
     head: Head,
     words: &'static OperatorWords,
+    common: &'static AccountWords,
     balance: String,
     facts: Vec<(&'static str, String)>,
     keys: Vec<KeyLine>,
     more_keys: Option<String>,
     entries: Vec<EntryLine>,
+    pages: EntryPage,
     plot: Option<Histogram>,
     usage: Vec<Used>,
     sessions: Vec<Session>,
@@ -98,9 +103,9 @@ pub fn of_path(app: &App, request: &Incoming) -> Result<AccountHandle, ApiError>
 
 /// The account.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| {
+    operator_visit::read(app, request, &[KIND, BEFORE], |app, request, operator| {
         let account = of_path(app, request)?;
-        page(app, request, &desk, &account, None)
+        page(app, request, &operator, &account, None)
     })
 }
 
@@ -108,62 +113,59 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 pub fn page(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     account: &AccountHandle,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let (words, now) = (desk.words, request.now());
+    let (words, now) = (operator.words, request.now());
     let view = app.ledger.account_view(account, now);
     let title = title(app, &view);
-    let here = desk.visit.link(&format!("/operator/accounts/{}", view.id));
-    let forms = Forms::new(desk, here, refused);
+    let here = operator.visit.link(&format!("/operator/accounts/{}", view.id));
+    let query = EntryPage::query(&operator.visit, view.id, view.created_at, ENTRIES_PER_PAGE);
+    // While the books are down, the rest of the page is still of use.
+    let history = app.ledger.history(&query).unwrap_or_default();
+    let pages = EntryPage::of(&operator.visit, operator.common, &here, history);
+    let forms = Forms::new(operator, here, refused);
     let sessions = app.ledger.sessions(view.id, now);
     let more = view.keys.len().saturating_sub(OPERATOR_LINES_PER_PAGE);
     let usage =
-        app.ledger.usage(&UsageAsked { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
+        app.ledger.usage(&UsageQuery { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
     let usage = usage.unwrap_or_default();
-    let asked = HistoryAsked {
-        account: Some(view.id),
-        created_at: view.created_at,
-        only_credited: false,
-        before: None,
-        limit: NEWEST_ENTRIES,
-    };
-    // While the books are down, the rest of the page is still of use.
-    let entries = app.ledger.history(&asked).unwrap_or_default().entries;
     let has_login = app.ledger.login(view.id).is_some();
     let open =
         view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
-    let head = desk.head_below(&title, words.accounts, &desk.visit.link("/operator/accounts"));
+    let head = operator.head_below(&title, words.accounts, &operator.visit.link("/operator/accounts"));
     let page = AccountPage {
-        frame: desk.frame(Page::Accounts, &title),
-        head: Head { problem: forms.untold(), ..head },
+        frame: operator.frame(Page::Accounts, &title),
+        head: Head { problem: forms.unplaced_problem(), ..head },
         words,
-        balance: desk.credits(view.credits),
-        facts: facts(app, desk, &view),
+        common: operator.common,
+        balance: operator.credits(view.credits),
+        facts: facts(app, operator, &view),
         keys: view
             .keys
             .iter()
             .rev()
             .take(OPERATOR_LINES_PER_PAGE)
-            .map(|key| KeyLine::of(app, desk, key, now))
+            .map(|key| KeyLine::of(app, operator, key, now))
             .collect(),
-        more_keys: (more > 0).then(|| fill(desk.common.and_more, more)),
-        entries: entries.iter().map(|entry| entry_line(desk, entry)).collect(),
-        plot: (!usage.is_empty()).then(|| plot(desk, now.day(), &usage)),
-        usage: used(desk, &usage),
+        more_keys: (more > 0).then(|| fill(operator.common.and_more, more)),
+        entries: pages.entries.iter().map(|entry| EntryLine::of(operator, entry)).collect(),
+        pages,
+        plot: (!usage.is_empty()).then(|| plot(operator, now.day(), &usage)),
+        usage: used(operator, &usage),
         open,
         sessions: sessions
             .iter()
             .rev()
             .map(|session| Session {
-                opened: desk.visit.numbers.minute(session.created_at),
-                last_seen: desk.visit.numbers.minute(session.last_seen_at),
-                ends: desk.visit.numbers.minute(session.ends_at),
+                opened: operator.visit.numbers.minute(session.created_at),
+                last_seen: operator.visit.numbers.minute(session.last_seen_at),
+                ends: operator.visit.numbers.minute(session.ends_at),
             })
             .collect(),
     };
-    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
 /// The name of an account, or else its address, or its id.
@@ -174,8 +176,8 @@ fn title(app: &App, view: &AccountView) -> String {
     app.ledger.login(view.id).map_or_else(|| view.id.to_string(), |login| login.email.as_str().to_owned())
 }
 
-fn facts(app: &App, desk: &Desk, view: &AccountView) -> Vec<(&'static str, String)> {
-    let (words, common, numbers) = (desk.words, desk.common, desk.visit.numbers);
+fn facts(app: &App, operator: &OperatorVisit, view: &AccountView) -> Vec<(&'static str, String)> {
+    let (words, common, numbers) = (operator.words, operator.common, operator.visit.numbers);
     let plan = if view.plan == Plan::Free { common.plan_free } else { common.plan_prepaid };
     let mut facts = vec![
         (words.id, view.id.to_string()),
@@ -187,7 +189,7 @@ fn facts(app: &App, desk: &Desk, view: &AccountView) -> Vec<(&'static str, Strin
         facts.push((common.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
     }
     if view.reserved > 0 {
-        facts.push((common.reserved, desk.credits(view.reserved)));
+        facts.push((common.reserved, operator.credits(view.reserved)));
     }
     if let Some(login) = app.ledger.login(view.id) {
         facts.push((common.email, login.email.as_str().to_owned()));
@@ -229,8 +231,8 @@ impl OpenForms {
     }
 }
 
-fn plot(desk: &Desk, today: UtcDay, lines: &[UsageLine]) -> Histogram {
-    let (common, numbers) = (desk.common, desk.visit.numbers);
+fn plot(operator: &OperatorVisit, today: UtcDay, lines: &[UsageLine]) -> Histogram {
+    let (common, numbers) = (operator.common, operator.visit.numbers);
     let ago = |days: u32| today.plus_days(0_i32.saturating_sub_unsigned(days));
     let mut rows: BTreeMap<UtcDay, u64> = (0..USAGE_DAYS).map(|days| (ago(days), 0)).collect();
     for line in lines {
@@ -249,8 +251,8 @@ fn plot(desk: &Desk, today: UtcDay, lines: &[UsageLine]) -> Histogram {
 }
 
 /// By dataset, most rows first.
-fn used(desk: &Desk, lines: &[UsageLine]) -> Vec<Used> {
-    let numbers = desk.visit.numbers;
+fn used(operator: &OperatorVisit, lines: &[UsageLine]) -> Vec<Used> {
+    let numbers = operator.visit.numbers;
     let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for line in lines {
         let sum = sums.entry(&line.dataset).or_default();

@@ -1,7 +1,12 @@
-//! What the operator's pages show.
+//! The content of the operator's pages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+use mercato::ledger::{
+    AccountId, Checkout, CheckoutPayment, KEY_RANDOM_BYTES, Ledger, NewCheckout, PaidCheckout, PaymentId,
+    Price, ReportedReversal, ReversalEvent,
+};
 
 use super::super::browser::Browser;
 use super::super::crawl::PAGE_BYTES_MAX;
@@ -209,26 +214,118 @@ fn pages_and_searches_accounts() {
     );
 }
 
+/// A checkout at 22 % of tax.
+pub fn begin_checkout(ledger: &Ledger, account: AccountId, credits: u64, net: u64) -> Checkout {
+    let (provider, price) = ("stripe".to_owned(), Price::with_vat(net, 2_200).unwrap());
+    let new = NewCheckout { account, provider, credits, price, random: [7; 16], at: now() };
+    ledger.begin_checkout(&new).unwrap()
+}
+
+/// Pays a checkout by a payment with this id of the provider.
+pub fn pay(ledger: &Ledger, checkout: &Checkout, id: &str) {
+    let payment = CheckoutPayment {
+        checkout: checkout.id,
+        payment: PaymentId { provider: "stripe".to_owned(), id: id.to_owned() },
+        account: checkout.account,
+        credits: checkout.credits,
+        gross: checkout.price.gross,
+        currency: checkout.price.currency.clone(),
+        at: now(),
+    };
+    assert!(matches!(ledger.pay_checkout(&payment), Ok(PaidCheckout::Granted { .. })));
+}
+
+fn reverse(ledger: &Ledger, id: &str, event: ReversalEvent) {
+    let payment = PaymentId { provider: "stripe".to_owned(), id: id.to_owned() };
+    ledger.reverse_payment(&ReportedReversal { payment, event, at: now() }).unwrap();
+}
+
 #[test]
-fn lists_purchases_newest_first_without_grants() {
+fn lists_checkouts_newest_first_with_state_payment_and_reversals() {
     let site = Site::with_cities();
-    site.paying_key(1_000);
     let ledger = &site.running().app().ledger;
-    let other = ledger.create_account("other", now()).unwrap();
-    ledger.buy(other, 2_000, Some(700), "INV-7", "by bank", now()).unwrap();
-    ledger.grant(other, 5, "r", "gift", now()).unwrap();
     let operator = Operator::signed_in(&site);
-    let rows = operator.open("/operator/payments").rows("main tbody tr");
-    assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(rows[0].contains("acc_2 purchase +2,000 2,000 €7.00 INV-7 by bank"), "{rows:?}");
-    assert!(rows[1].contains("acc_1 purchase +1,000 1,000 €5.00"), "{rows:?}");
-    for number in 0..60 {
-        ledger.buy(other, 10, None, &format!("INV-1{number}"), "", now()).unwrap();
+    let empty = operator.open("/operator/payments").one("main").line();
+    assert!(empty.contains("No customer has begun a purchase so far."), "{empty}");
+    let (first, second) =
+        (ledger.create_account("first", now()).unwrap(), ledger.create_account("second", now()).unwrap());
+    let paid = begin_checkout(ledger, first, 2_000, 1_000);
+    let disputed = begin_checkout(ledger, second, 3_000, 1_500);
+    let open = begin_checkout(ledger, second, 500, 250);
+    pay(ledger, &paid, "pi_1");
+    pay(ledger, &disputed, "pi_2");
+    reverse(ledger, "pi_1", ReversalEvent::Refunded { total: 610 });
+    reverse(ledger, "pi_2", ReversalEvent::Disputed { dispute: "dp_1".to_owned(), amount: 1_830 });
+    ledger.buy(second, 7_000, None, "INV-7", "by bank", now()).unwrap();
+    let page = operator.open("/operator/payments");
+    let rows = page.rows("main tbody tr");
+    let expected = [
+        format!("acc_2 not paid yet 500 €3.05 stripe {}", open.id.number()),
+        format!("acc_2 disputed with the bank 3,000 €18.30 €18.30 stripe pi_2 {}", disputed.id.number()),
+        format!("acc_1 refunded in part 2,000 €12.20 €6.10 stripe pi_1 {}", paid.id.number()),
+    ];
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    for (row, expected) in rows.iter().zip(&expected) {
+        assert!(row.ends_with(expected), "{row}: {expected}");
     }
-    let first = operator.open("/operator/payments");
-    assert_eq!(first.select("main tbody tr").len(), 50);
-    let older = first.one("main a[rel=next]").attribute("href").unwrap().to_owned();
-    assert_eq!(operator.open(&older).select("main tbody tr").len(), 12, "a grant stands between them");
+    assert_eq!(page.select("main tbody a")[2].attribute("href"), Some("/operator/accounts/acc_1"));
+    let italian = operator.open("/operator/payments?lang=it").rows("main tbody tr");
+    assert!(italian[2].contains("rimborsato in parte") && italian[2].contains("6,10"), "{italian:?}");
+}
+
+#[test]
+fn pages_checkouts_of_all_accounts() {
+    let site = Site::with_cities();
+    let ledger = &site.running().app().ledger;
+    let numbers: Vec<String> = (0..60)
+        .map(|number| {
+            let account = ledger.create_account(&format!("customer {number}"), now()).unwrap();
+            begin_checkout(ledger, account, 1_000, 500).id.number().to_string()
+        })
+        .collect();
+    let operator = Operator::signed_in(&site);
+    let newest = operator.open("/operator/payments");
+    let next = newest.one("main a[rel=next]").attribute("href").unwrap().to_owned();
+    let oldest = operator.open(&next);
+    assert_eq!((newest.select("main tbody tr").len(), oldest.select("main tbody tr").len()), (50, 10));
+    assert!(oldest.select("main a[rel=next]").is_empty());
+    let links = oldest.select("main p a");
+    assert!(links.iter().any(|link| link.attribute("href") == Some("/operator/payments")), "{links:?}");
+    let rows: Vec<String> =
+        [&newest, &oldest].into_iter().flat_map(|page| page.rows("main tbody tr")).collect();
+    let shown: Vec<&str> = rows.iter().filter_map(|row| row.split(' ').next_back()).collect();
+    assert!(shown.iter().eq(numbers.iter().rev()), "{shown:?}");
+}
+
+#[test]
+fn pages_entries_of_account_and_selects_purchases() {
+    let site = Site::with_cities();
+    let ledger = &site.running().app().ledger;
+    let account = ledger.create_account("customer", now()).unwrap();
+    let other = ledger.create_account("other", now()).unwrap();
+    ledger.buy(account, 2_000, Some(700), "INV-7", "by bank", now()).unwrap();
+    ledger.buy(other, 1_000, None, "INV-8", "", now()).unwrap();
+    let key = ledger.create_key(account, "", [7; KEY_RANDOM_BYTES], now()).unwrap().plain.reveal().to_owned();
+    for _ in 0..30 {
+        assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).status, 200);
+    }
+    let operator = Operator::signed_in(&site);
+    let entries = |page: &super::Document| {
+        let rows = page.rows("main tbody tr");
+        rows.into_iter().filter(|row| row.contains("purchase") || row.contains("query")).collect::<Vec<_>>()
+    };
+    let page = operator.open("/operator/accounts/acc_1");
+    assert_eq!(entries(&page).len(), 20);
+    let older = operator.open(page.one("main a[rel=next]").attribute("href").unwrap());
+    let rows = entries(&older);
+    assert_eq!(rows.len(), 11, "{rows:?}");
+    assert!(rows[10].contains("purchase +2,000 2,000 €7.00 INV-7 by bank"), "{rows:?}");
+    assert!(older.select("main a[rel=next]").is_empty());
+    let links = page.select("main nav.pages a");
+    let purchases = operator.open(links[1].attribute("href").unwrap());
+    let rows = entries(&purchases);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert!(rows[0].contains("INV-7 by bank"), "{rows:?}");
 }
 
 #[test]

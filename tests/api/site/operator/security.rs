@@ -4,6 +4,7 @@
 use super::super::browser::{Browser, bare_form, encoded};
 use super::super::security::check_harmless;
 use super::super::{BROWSER, UNLIMITED};
+use super::pages::{begin_checkout, pay};
 use super::{Document, Operator, PAGES, once_of};
 use crate::harness::{Ask, Site, city_columns, exchange, now, publish_files, wait_until};
 
@@ -287,6 +288,7 @@ fn escapes_texts_of_customers_publishers_and_addresses() {
     let ledger = &site.running().app().ledger;
     let named = ledger.create_account(ATTACK, now()).unwrap();
     ledger.buy(named, 5, None, ATTACK, ATTACK, now()).unwrap();
+    pay(ledger, &begin_checkout(ledger, named, 100, 50), ATTACK);
     ledger.grant(ledger.accounts()[0].id(), 5, ATTACK, ATTACK, now()).unwrap();
     let operator = Operator::signed_in(&site);
     let stranger = Operator::new(&site);
@@ -294,7 +296,7 @@ fn escapes_texts_of_customers_publishers_and_addresses() {
     let mut targets: Vec<String> = PAGES.iter().map(ToString::to_string).collect();
     let further = ["/operator/accounts/acc_2", "/operator/keys/key_1", "/operator/datasets/broken"];
     targets.extend(further.map(str::to_owned));
-    for name in ["q", "which", "page", "after", "before", "done", "next", "lang", "other"] {
+    for name in ["q", "which", "page", "after", "before", "kind", "done", "next", "lang", "other"] {
         for page in PAGES {
             targets.push(format!("{page}?{}", encoded(&[(name, ATTACK)])));
         }
@@ -317,6 +319,7 @@ fn escapes_texts_of_customers_publishers_and_addresses() {
         ("/operator/datasets/cities", "<script>alert(1)"),
         ("/operator/accounts", "<script>alert(1)"),
         ("/operator/accounts/acc_1", "<script>alert(1)"),
+        ("/operator/accounts/acc_2?kind=purchases", "<script>alert(1)"),
         ("/operator/payments", "<script>alert(1)"),
         ("/operator/publications", ".<b>x"),
     ] {

@@ -59,7 +59,7 @@ pub enum Origin {
     Partition(u32),
 }
 
-/// Where values go.
+/// The destination of the values of a column.
 pub struct Sink<'a> {
     /// The builder of the column.
     pub builder: &'a mut ColumnBuilder,
@@ -67,7 +67,7 @@ pub struct Sink<'a> {
     pub feeder: &'a mut Feeder,
     /// The kind of the column.
     pub kind: ColumnKind,
-    /// Hears the number of rows after each batch, and may end the conversion.
+    /// Receives the number of rows after each batch, and may end the conversion.
     pub progress: &'a mut dyn FnMut(u64) -> Result<(), Failure>,
     /// Makes a failure of an error at a row of the part.
     pub refuse: &'a dyn Fn(u64, FeedError) -> Failure,

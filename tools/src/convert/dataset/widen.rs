@@ -125,7 +125,7 @@ fn join_kinds(one: ColumnKind, other: ColumnKind) -> Option<ColumnKind> {
     })
 }
 
-/// What is done with a value on its way into a wider column.
+/// The conversion of a value into a wider column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Nothing.

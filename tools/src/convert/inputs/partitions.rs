@@ -26,7 +26,7 @@ pub fn parse(folder: &str) -> Option<Partition> {
     Some(Partition { name: decoded(name), value })
 }
 
-/// Decodes `%2F` and its like. What does not decode to text stays as it is.
+/// Decodes `%2F` and its like. A name that does not decode to text stays as it is.
 fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

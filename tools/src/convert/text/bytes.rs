@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
-/// The smallest and largest window of zstd, as powers of two. The largest is what `zstd` itself takes unasked.
+/// The smallest and largest window of zstd, as powers of two. The largest is the default limit of `zstd`.
 const WINDOW_LOG_MIN: u32 = 23;
 const WINDOW_LOG_MAX: u32 = 27;
 /// The window may take one part in this many of the memory limit.
@@ -141,7 +141,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Decompresses what begins as gzip or zstd. The second value says whether it did.
+/// Decompresses bytes that begin as gzip or zstd. The second value says whether they did.
 fn decoded(mut raw: BufReader<Counted>, memory_limit: u64) -> io::Result<(Box<dyn BufRead>, bool)> {
     let head = head_of(&mut raw, ZSTD_MAGIC.len())?;
     let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), head == ZSTD_MAGIC);

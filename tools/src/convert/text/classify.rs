@@ -1,4 +1,4 @@
-//! The class of a text value: what it could be as a typed value, by its characters alone. Does not depend on columns.
+//! The class of a text value: its possible type, by its characters alone. Does not depend on columns.
 
 use crate::convert::text::moments::{self, Moment};
 
@@ -9,7 +9,7 @@ pub const EXACT_DIGITS: u32 = 38;
 /// The longest number that is looked at, bytes.
 const NUMBER_BYTES_MAX: usize = 400;
 
-/// What a value could be.
+/// The class of a value by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// An empty text in quotes: the empty string in a column of texts, null in others.

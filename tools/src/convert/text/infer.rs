@@ -36,7 +36,7 @@ pub struct Conflict {
     pub found: String,
 }
 
-/// What is known of the values of a column.
+/// Counts of the classes of a column's values, out of which its type is inferred.
 #[derive(Debug, Default)]
 pub struct Inference {
     counts: [u64; CLASSES],
@@ -58,7 +58,7 @@ impl Inference {
         self.nulls += 1;
     }
 
-    /// Counts a value. `is_typed` says that the source tells texts from numbers.
+    /// Counts a value. `is_typed` says that the source distinguishes texts from numbers.
     pub fn note(&mut self, class: Class, text: &str, is_typed: bool, at: impl Fn() -> Spot) {
         self.typed |= is_typed;
         let number = class.number();

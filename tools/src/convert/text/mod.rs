@@ -11,6 +11,7 @@ pub mod read_csv;
 pub mod read_ndjson;
 pub mod records;
 pub mod rows;
+mod spill;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -143,7 +144,7 @@ impl TextReader {
         self.given_before
     }
 
-    /// The spilled files since the last call. What is read next goes into others.
+    /// The spilled files since the last call. Later rows go into others.
     ///
     /// # Errors
     /// When a batch cannot be spilled.

@@ -41,7 +41,7 @@ struct Place<'a> {
     column: &'a str,
 }
 
-/// Reads all rows of a file. `progress` hears the bytes that were read.
+/// Reads all rows of a file. `progress` receives the number of bytes read.
 ///
 /// # Errors
 /// A refusal that names file, line and column, or a failure of the system.

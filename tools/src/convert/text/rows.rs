@@ -1,12 +1,11 @@
-//! Collects the rows of text inputs as columns of texts, notes what each column could be, and spills batches into
+//! Collects the rows of text inputs as columns of texts, notes the possible types of each column, and spills batches into
 //! temporary Parquet files. Does not depend on CSV or JSON.
 //!
 //! A batch goes into the present file unless it brings a new column; then a new file begins. So a column that appears
 //! late costs one more file and no second pass.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
@@ -14,9 +13,6 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use mercato::catalog::ColumnType;
 use mercato_format::limits::{COLUMNS_MAX, NAME_BYTES_MAX};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 
 use crate::convert::footer::column_names::with_groups_above;
 use crate::convert::limits::VALUE_BYTES_MAX;
@@ -24,6 +20,8 @@ use crate::convert::schema::flatten::cut;
 use crate::convert::text::classify::Class;
 use crate::convert::text::infer::{Inference, Spot};
 use crate::convert::text::parse::parse;
+pub use crate::convert::text::spill::SpilledFile;
+use crate::convert::text::spill::{OpenFile, spill_failure};
 use crate::failure::Failure;
 
 /// Rows of a batch.
@@ -32,8 +30,6 @@ const BATCH_ROWS_MAX: usize = 65_536;
 const BATCH_SHARE: u64 = 32;
 /// The largest batch under any memory limit, bytes.
 const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Bytes of a page of a spilled column.
-const PAGE_BYTES: usize = 256 * 1024;
 /// Memory of a column while its texts are collected and spilled, beside the texts themselves. Columns may take half of
 /// the memory.
 const COLUMN_BYTES: u64 = 16 * 1024;
@@ -46,24 +42,12 @@ pub struct TextColumn {
     pub name: String,
     /// The declared type.
     pub declared: Option<ColumnType>,
-    /// What its values could be.
+    /// The types that its values allow.
     pub inference: Inference,
     /// The format of the file in which it appeared first.
     pub format: &'static str,
     is_dropped: bool,
     values: StringBuilder,
-}
-
-/// A spilled file: some of the rows, in order.
-pub struct SpilledFile {
-    /// The file, which has no name.
-    pub file: File,
-    /// The names of its columns.
-    pub columns: Vec<String>,
-    /// Rows.
-    pub rows: u64,
-    /// The input files of its rows, for messages.
-    pub inputs: String,
 }
 
 /// The settings of text inputs that do not depend on a file.
@@ -91,14 +75,6 @@ pub struct Rows {
     open: Option<OpenFile>,
     inputs: Vec<String>,
     spilled: Vec<SpilledFile>,
-}
-
-/// The file that batches go into.
-struct OpenFile {
-    writer: ArrowWriter<File>,
-    file: File,
-    columns: Vec<usize>,
-    rows: u64,
 }
 
 /// A value that was refused, without its place.
@@ -386,26 +362,4 @@ pub fn type_name(declared: ColumnType) -> String {
         ColumnType::Kind(ColumnKind::Timestamp { unit }) => format!("datetime of {} digits", unit.digits()),
         ColumnType::Kind(kind) => kind.logical().name().into(),
     }
-}
-
-impl OpenFile {
-    fn create(directory: &Path, schema: Arc<Schema>, columns: Vec<usize>) -> Result<OpenFile, Failure> {
-        let failed = |error| spill_failure(directory, error);
-        let file = tempfile::tempfile_in(directory).map_err(failed)?;
-        let copy = file.try_clone().map_err(failed)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::LZ4_RAW)
-            .set_dictionary_enabled(false)
-            .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
-            .set_data_page_size_limit(PAGE_BYTES)
-            .set_write_batch_size(64)
-            .build();
-        let writer = ArrowWriter::try_new(copy, schema, Some(properties))
-            .map_err(|error| failed(std::io::Error::other(error)))?;
-        Ok(OpenFile { writer, file, columns, rows: 0 })
-    }
-}
-
-fn spill_failure(directory: &Path, source: std::io::Error) -> Failure {
-    Failure::io(directory, "spill rows of text to")(source)
 }

@@ -1,4 +1,4 @@
-"""What each command does."""
+"""The commands."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def query(options: argparse.Namespace, key: str | None) -> int:
             return 0
         if not is_paid(options, price, f"{price.rows:,} rows"):
             return FAILED
-        # What matches more rows meanwhile is not paid for unasked.
+        # Rows that match only since the estimate are not paid for without consent.
         rows = dataset.query(**question, max_credits=bound(options, price))
         form = options.format or ("json" if options.json else "table" if sys.stdout.isatty() else "csv")
         names = options.columns or [one["name"] for one in dataset.schema(version=options.data_version)["columns"]]

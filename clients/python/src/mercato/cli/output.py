@@ -1,4 +1,4 @@
-"""What the command prints. Texts of publishers lose what moves the cursor of a terminal."""
+"""The output of the command. Texts of publishers lose characters that move the cursor of a terminal."""
 
 from __future__ import annotations
 

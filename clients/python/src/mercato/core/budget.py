@@ -1,4 +1,4 @@
-"""What a query will cost, and the bound of `max_credits`, which holds before the first row and at every page."""
+"""The cost of a query, and the bound of `max_credits`, which holds before the first row and at every page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cost(core: Core, question: Question) -> Steps[Cost]:
 
 
 def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
-    """What a whole version costs."""
+    """The cost of a whole version."""
     question = Question(slug, None, None, None, False, None, 0, version, None)
     found = yield from _estimate(core, question, "download", None, None)
     return Cost(found["creditsRequired"], found["rows"], found["creditsAvailable"], found["affordable"])

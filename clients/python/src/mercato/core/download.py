@@ -28,7 +28,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Job:
-    """What is downloaded to where."""
+    """The dataset and the target of a download."""
 
     slug: str
     path: Path

@@ -1,4 +1,4 @@
-"""What the logic asks of the world: send, read, wait, work on files. Performs nothing and knows no HTTP library."""
+"""The effects that the logic requests: send, read, wait, work on files. Performs none and needs no HTTP library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     content: bytes | None = field(default=None, repr=False)
     is_streamed: bool = False
-    """The body of a success is asked for by `Read`."""
+    """`Read` requests the body of a success."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Answer:
     content: bytes = field(default=b"", repr=False)
     """The whole body; empty where it is streamed."""
     body: Any = field(default=None, repr=False)
-    """What the driver reads a streamed body from."""
+    """The driver's source of a streamed body."""
 
 
 @dataclass(frozen=True)

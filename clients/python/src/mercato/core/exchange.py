@@ -27,7 +27,7 @@ Plain = str | int | bool | None
 
 @dataclass(frozen=True)
 class Core:
-    """What all requests of a client share."""
+    """The parts that all requests of a client share."""
 
     api_key: str | None = field(repr=False)
     policy: RetryPolicy
@@ -111,7 +111,7 @@ def refusal_of(answer: Answer) -> StatusError:
 
 
 def failure_of(error: StatusError) -> Failure:
-    """What the policy wants to know of an error."""
+    """An error as the retry policy reads it."""
     return Failure(error.status, error.reason, error.retry_after)
 
 

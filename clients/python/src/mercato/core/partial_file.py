@@ -1,6 +1,6 @@
 """The file of a download that is not whole yet, and what is known of it: `NAME.part` and `NAME.part.json`.
 
-A later call finds both and goes on. Knows no requests.
+A later call finds both and goes on. Does not depend on requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Announced:
-    """What the server says of the whole file."""
+    """The server's facts of the whole file."""
 
     bytes: int
     etag: str
@@ -77,7 +77,7 @@ class PartialFile:
 
     @property
     def announced(self) -> Announced:
-        """What the server said of the whole file; of one that did not begin, nothing."""
+        """The server's facts of the whole file; empty before its first part."""
         return self._announced or Announced(0, "", None)
 
     @property

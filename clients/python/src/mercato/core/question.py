@@ -1,4 +1,4 @@
-"""What a query, a stream or an estimate asks for: frozen when it is made, so that every page asks the same."""
+"""The request of a query, a stream or an estimate: frozen when it is made, so that every page repeats it."""
 
 from __future__ import annotations
 

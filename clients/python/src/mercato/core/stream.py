@@ -39,7 +39,7 @@ class Leg:
     accept: str
     cursor: str | None = None
     offset: int | None = None
-    """Where it begins, in place of a cursor."""
+    """The offset of its first row, in place of a cursor."""
     version: str | None = None
     """Of the first answer, which all others must have."""
     rows: int = 0
@@ -47,10 +47,10 @@ class Leg:
     taken: int = 0
     """Rows that came under the present key."""
     is_anew: bool = False
-    """Whether a version that the question does not name is asked for by name."""
+    """Whether a version that the question does not name is requested by name."""
 
     def request(self, core: Core) -> Request:
-        """What is sent next."""
+        """The next request."""
         version = self.version if self.is_anew and self.cursor is None else None
         body = self.question.body(limit=self.limit, cursor=self.cursor, offset=self.offset, version=version)
         query = {"summary": "1" if self.accept == NDJSON else None, "afterRows": self.taken or None}

@@ -80,7 +80,7 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column is in Arrow."""
+    """The kind of a column in Arrow."""
 
     name: str
     """`string`, `boolean`, `integer`, `double`, `decimal`, `date` or `timestamp`."""

@@ -9,8 +9,10 @@ use serde_json::value::RawValue;
 use crate::catalog::Language;
 use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::http::routing::parameters::nearest;
-use crate::limits::mcp::ARGUMENTS_MAX;
 use crate::words::{NAME_UNKNOWN, any_of, counted, found_text, placed, quoted, whole_number};
+
+/// Arguments of one call.
+const ARGUMENTS_MAX: usize = 32;
 
 /// The members of the argument object that are not read yet.
 pub(in crate::http::handlers::mcp) struct Arguments {
@@ -164,7 +166,7 @@ impl Arguments {
     }
 }
 
-/// What a value is, for messages.
+/// The JSON type of a value, for messages.
 fn kind_of(raw: &RawValue) -> &'static str {
     match raw.get().as_bytes().first() {
         Some(b'"') => "a string",

@@ -1,4 +1,4 @@
-//! `describe_dataset`: what is in a dataset and what it costs, with a bounded number of columns.
+//! `describe_dataset`: content and price of a dataset, with a bounded number of columns.
 
 use serde::Serialize;
 
@@ -11,9 +11,15 @@ use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::catalog::schema::{self, ColumnLine};
 use crate::http::handlers::query::price::Price;
 use crate::http::incoming::Incoming;
-use crate::limits::mcp::{COLUMNS_TOLD_MAX, DESCRIPTION_BYTES_MAX, OFFSET_MAX, VERSIONS_TOLD_MAX};
+use crate::limits::mcp::OFFSET_MAX;
 use crate::words::{counted, shortened};
 
+/// Bytes of the description of a dataset.
+const DESCRIPTION_BYTES_MAX: usize = 4_000;
+/// Columns of one description; `columnOffset` leads on.
+const COLUMNS_SHOWN_MAX: usize = 100;
+/// Versions of one description, newest first.
+const VERSIONS_SHOWN_MAX: usize = 10;
 /// Columns that the text names.
 const COLUMNS_IN_TEXT_MAX: usize = 30;
 
@@ -52,9 +58,9 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let document = schema::document(&dataset, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-    let told = describe(app, &dataset, version, language, document.into_columns(), offset);
-    let text = in_words(&told, version);
-    Output::free(&told, text)
+    let description = describe(app, &dataset, version, language, document.into_columns(), offset);
+    let text = in_words(&description, version);
+    Output::free(&description, text)
 }
 
 fn describe<'a>(
@@ -69,11 +75,11 @@ fn describe<'a>(
     let (description, rest) =
         shortened(manifest.description.choose(language).unwrap_or_default(), DESCRIPTION_BYTES_MAX);
     let count = columns.len();
-    let columns: Vec<ColumnLine> = columns.into_iter().skip(offset).take(COLUMNS_TOLD_MAX).collect();
+    let columns: Vec<ColumnLine> = columns.into_iter().skip(offset).take(COLUMNS_SHOWN_MAX).collect();
     let end = offset.saturating_add(columns.len());
     let slug = dataset.slug();
     let rows = version.table.row_count();
-    let versions = dataset.versions.iter().take(VERSIONS_TOLD_MAX);
+    let versions = dataset.versions.iter().take(VERSIONS_SHOWN_MAX);
     Description {
         slug,
         title: manifest.title.choose(language).unwrap_or(slug),
@@ -96,19 +102,19 @@ fn describe<'a>(
     }
 }
 
-fn in_words(told: &Description<'_>, version: &DatasetVersion) -> String {
-    let names = told.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(ColumnLine::brief);
+fn in_words(description: &Description<'_>, version: &DatasetVersion) -> String {
+    let names = description.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(ColumnLine::brief);
     let names = names.collect::<Vec<_>>().join(", ");
-    let rest = if told.columns.len() > COLUMNS_IN_TEXT_MAX { ", …" } else { "" };
-    let more = told.next_column_offset.map(|next| format!(" More columns: columnOffset {next}."));
+    let rest = if description.columns.len() > COLUMNS_IN_TEXT_MAX { ", …" } else { "" };
+    let more = description.next_column_offset.map(|next| format!(" More columns: columnOffset {next}."));
     format!(
         "{} (`{}` {}): {}, {}: {names}{rest}.{} All rows cost {} EUR without VAT.",
-        told.title,
-        told.slug,
+        description.title,
+        description.slug,
         version.version,
-        counted(told.row_count.into(), "row"),
-        counted(told.column_count.try_into().unwrap_or(u64::MAX), "column"),
+        counted(description.row_count.into(), "row"),
+        counted(description.column_count.try_into().unwrap_or(u64::MAX), "column"),
         more.unwrap_or_default(),
-        told.price_of_all_rows.eur(),
+        description.price_of_all_rows.eur(),
     )
 }

@@ -1,6 +1,6 @@
-//! `estimate_cost`: what `query_rows` with the same arguments would cost.
+//! `estimate_cost`: the cost of `query_rows` with the same arguments.
 //!
-//! Charges nothing and shows no row. Without a key the work is bounded, because anybody may ask.
+//! Charges nothing and shows no row. Without a key the work is bounded, because the tool is open to everybody.
 
 use serde::Serialize;
 
@@ -17,7 +17,8 @@ use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
 use crate::ledger::Spending;
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::http::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::mcp::QUERY_ROWS_DEFAULT;
 use crate::query::QueryRequest;
 use crate::words::counted;
 

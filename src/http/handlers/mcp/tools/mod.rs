@@ -27,9 +27,12 @@ use crate::http::handlers::catalog::dataset_answer::find_named;
 use crate::http::incoming::Incoming;
 use crate::http::openapi::compact;
 use crate::ledger::Durable;
-use crate::limits::mcp::{FAULTS_TOLD_MAX, NAMES_TOLD_MAX};
 pub(super) use arguments::Arguments;
 
+/// Faults of one call that its result names.
+const FAULTS_SHOWN_MAX: usize = 10;
+/// Names that one fault lists.
+const NAMES_SHOWN_MAX: usize = 50;
 /// The list of tools, as clients get it.
 const LIST: &str = include_str!("tools.json");
 
@@ -48,7 +51,7 @@ const TOOLS: [Tool; 5] = [
     Tool { name: "query_rows", run: query::run },
 ];
 
-/// What a tool gives.
+/// The result of a tool.
 struct Output {
     /// The structured part, a JSON object.
     structured: Vec<u8>,
@@ -94,9 +97,9 @@ pub(super) fn run(
             (result(common, revision, &structured, text), durable, credits, None)
         }
         Err(error) => {
-            let told = told(&error, request.request_id());
+            let text = in_words(&error, request.request_id());
             let cause = error.cause().map(ToOwned::to_owned);
-            (written(&CallResult::of(common, vec![told], true)), None, None, cause)
+            (written(&CallResult::of(common, vec![text], true)), None, None, cause)
         }
     };
     let outcome = outcome.map_err(|error| Failure::internal(error.to_string()));
@@ -149,15 +152,15 @@ fn result(
     Ok(out)
 }
 
-/// A refusal of the API as a text for a model: what is wrong, and what to do.
-fn told(error: &ApiError, request_id: &str) -> String {
+/// A refusal of the API as a text for a model: the fault and its correction.
+fn in_words(error: &ApiError, request_id: &str) -> String {
     if error.kind() == ErrorKind::Internal {
         return format!("The server failed to answer. Quote the request {request_id} to support.");
     }
     let Some(details) = error.details() else { return error.message().to_owned() };
     if details.faults().len() > 1 {
-        let shown = details.faults().iter().take(FAULTS_TOLD_MAX).map(fault);
-        let rest = details.faults().len().saturating_sub(FAULTS_TOLD_MAX);
+        let shown = details.faults().iter().take(FAULTS_SHOWN_MAX).map(fault);
+        let rest = details.faults().len().saturating_sub(FAULTS_SHOWN_MAX);
         let more = (rest > 0).then(|| format!("(and {rest} more)"));
         return shown.chain(more).collect::<Vec<_>>().join("\n");
     }
@@ -169,8 +172,8 @@ fn fault(fault: &ValidationErrorBody) -> String {
 }
 
 fn sentence(message: &str, hint: &str, allowed: &[String], reason: &str) -> String {
-    let names = allowed.iter().take(NAMES_TOLD_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let rest = if allowed.len() > NAMES_TOLD_MAX { ", …" } else { "" };
+    let names = allowed.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let rest = if allowed.len() > NAMES_SHOWN_MAX { ", …" } else { "" };
     let allowed = if names.is_empty() { String::new() } else { format!(" Allowed: {names}{rest}.") };
     let hint = if hint.is_empty() { String::new() } else { format!(" To correct it: {hint}.") };
     format!("{message}.{hint}{allowed} ({reason})")
@@ -189,7 +192,7 @@ fn dataset(app: &App, request: &mut Incoming, slug: &str) -> Result<Arc<Dataset>
     })
 }
 
-/// Who pays, or why nobody does.
+/// The caller that pays, or the refusal of a call without an accepted key.
 fn caller(app: &App, request: &Incoming) -> Result<Caller, ApiError> {
     if let Ok(caller) = request.caller() {
         return Ok(caller.clone());
@@ -261,13 +264,13 @@ mod tests {
             ValidationErrorBody::parameter("UNKNOWN", name, format!("{name}: unknown"), "drop it")
         };
         let one = ApiError::bad_request(vec![fault("a")]);
-        assert_eq!(told(&one, "r"), "a: unknown. To correct it: drop it. (UNKNOWN)");
+        assert_eq!(in_words(&one, "r"), "a: unknown. To correct it: drop it. (UNKNOWN)");
         let many = ApiError::bad_request((0..20).map(|_| fault("a")).collect());
-        let told_many = told(&many, "r");
-        assert_eq!((told_many.lines().count(), told_many.ends_with("(and 10 more)")), (11, true));
+        let text_of_many = in_words(&many, "r");
+        assert_eq!((text_of_many.lines().count(), text_of_many.ends_with("(and 10 more)")), (11, true));
         let internal = ApiError::internal("/data/secret is broken");
-        assert!(told(&internal, "r-1").contains("r-1") && !told(&internal, "r-1").contains("secret"));
+        assert!(in_words(&internal, "r-1").contains("r-1") && !in_words(&internal, "r-1").contains("secret"));
         let names = ApiError::bad_request(vec![fault("a")]).with_allowed(vec!["b".to_owned(); 60]);
-        assert!(told(&names, "r").contains("b, b") && told(&names, "r").contains("…"));
+        assert!(in_words(&names, "r").contains("b, b") && in_words(&names, "r").contains("…"));
     }
 }

@@ -30,7 +30,7 @@ impl Rows {
             let taken = encoded.append(&lines);
             let notes = match batch.get(..taken).filter(|shown| shown.len() < batch.len()) {
                 None => notes,
-                // What was cut off must not be warned of.
+                // Rows that were cut off give no warning.
                 Some(shown) => render_rows(Format::Ndjson, table, columns, shown, &mut Vec::new())?,
             };
             encoded.non_finite = encoded.non_finite.saturating_add(notes.non_finite);

@@ -73,7 +73,7 @@ pub(super) fn run(app: &App, _: &mut Incoming, mut arguments: Arguments) -> Resu
         Some(question) => searched(app, question, &wanted)?,
         None => listed(app, &wanted),
     };
-    let text = told(&found, question.as_ref());
+    let text = in_words(&found, question.as_ref());
     Output::free(&found, text)
 }
 
@@ -115,7 +115,7 @@ fn listed(app: &App, wanted: &Wanted) -> Found {
     Found { total, next_offset: next_offset(wanted, results.len(), total), results, warnings: Vec::new() }
 }
 
-/// Where the next page begins, if there is one.
+/// The offset of the next page, if there is one.
 fn next_offset(wanted: &Wanted, shown: usize, total: usize) -> Option<u64> {
     let end = wanted.offset.saturating_add(u64::try_from(shown).unwrap_or(u64::MAX));
     (whole(end) < total).then_some(end)
@@ -144,7 +144,7 @@ impl Brief {
     }
 }
 
-fn told(found: &Found, question: Option<&Question>) -> String {
+fn in_words(found: &Found, question: Option<&Question>) -> String {
     let about = question.map(|question| format!(" for “{}”", question.text())).unwrap_or_default();
     let count = counted(u64::try_from(found.total).unwrap_or(u64::MAX), "dataset");
     let names: Vec<&str> = found.results.iter().map(|brief| brief.slug.as_str()).collect();

@@ -9,7 +9,7 @@ use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
 use crate::http::{App, random_bytes};
 use crate::ledger::{PlainToken, TokenHash};
-use crate::limits::operator::{FORM_NUMBER_BYTES_MAX, SIGN_IN_SECONDS};
+use crate::limits::operator::SIGN_IN_SECONDS;
 use crate::operator::{CommandOutput, Context, OperatorCommand};
 use crate::site::account::form::Form;
 use crate::site::account::signing::same_origin;
@@ -20,19 +20,21 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 
+/// Length of the number of a form.
+const FORM_NUMBER_BYTES_MAX: usize = 64;
 /// Name of the cookie.
 const COOKIE: &str = "operator";
-/// Name of the parameter that says where a sign-in leads.
+/// Name of the parameter with the page behind a sign-in.
 pub const NEXT: &str = "next";
-/// Name of the field that tells forms of a page apart.
+/// Name of the field that distinguishes the forms of a page.
 pub const ACTION: &str = "action";
-/// Name of the field that confirms what cannot be undone.
+/// Name of the field that confirms an irreversible form.
 pub const CONFIRM: &str = "confirm";
 /// Name of the field with the number of a form.
 pub const ONCE: &str = "once";
 
 /// A visit of the operator.
-pub struct Desk {
+pub struct OperatorVisit {
     /// The visit.
     pub visit: Visit,
     /// The words of these pages.
@@ -65,17 +67,17 @@ pub struct Head {
     pub title: String,
     /// The page above this one: its name and address.
     pub above: Option<(&'static str, String)>,
-    /// Where the form to sign out leads.
+    /// The target of the form that signs out.
     pub sign_out: String,
     /// The outcome of the last form.
     pub notice: Option<&'static str>,
-    /// What is wrong with a form that the page no longer has.
+    /// The fault of a refused form that the page no longer shows.
     pub problem: Option<String>,
     /// The words.
     pub words: &'static OperatorWords,
 }
 
-type Then = fn(&App, &mut Incoming, Desk) -> Result<Response, ApiError>;
+type Then = fn(&App, &mut Incoming, OperatorVisit) -> Result<Response, ApiError>;
 
 /// Answers a page. `known` are the names of its query.
 pub fn read(app: &App, request: &mut Incoming, known: &[&str], then: Then) -> Result<Response, ApiError> {
@@ -98,7 +100,7 @@ fn enter(app: &App, request: &mut Incoming, visit: Visit, then: Then) -> Result<
     let words = OperatorWords::of(visit.language);
     let common = AccountWords::of(visit.language);
     let once = PlainToken::from_random(random_bytes()?).reveal().to_owned();
-    then(app, request, Desk { visit, words, common, once, own })
+    then(app, request, OperatorVisit { visit, words, common, once, own })
 }
 
 /// The own token of a browser that is signed in.
@@ -137,7 +139,7 @@ pub fn frame(visit: &Visit, title: &str) -> Frame {
     frame
 }
 
-impl Desk {
+impl OperatorVisit {
     /// The layout of a page.
     pub fn frame(&self, page: Page, title: &str) -> Frame {
         let words = self.words;
@@ -157,7 +159,7 @@ impl Desk {
             title: title.to_owned(),
             above: None,
             sign_out: self.visit.link("/operator/sign-out").to_string(),
-            notice: Done::told(&self.visit, self.words),
+            notice: Done::notice(&self.visit, self.words),
             problem: None,
             words: self.words,
         }
@@ -179,12 +181,12 @@ impl Desk {
         Ok(app.admin_token.is_first(self.own, number).then_some(form))
     }
 
-    /// Leads to a page that tells that the form was sent before.
+    /// Redirects to a page with the notice that the form was sent before.
     pub fn repeated(&self, request: &Incoming, to: &Url) -> Response {
         self.done(request, Done::Repeated, to)
     }
 
-    /// Leads to a page that tells the outcome of a form.
+    /// Redirects to a page with the outcome of a form.
     pub fn done(&self, request: &Incoming, done: Done, to: &Url) -> Response {
         self.visit.redirect(request, &done.at(to))
     }
@@ -198,8 +200,8 @@ impl Desk {
     }
 }
 
-/// Executes a command as the admin listener does. What it refuses comes back in words, for the form.
-pub fn order(
+/// Executes a command as the admin listener does. The inner error is the text of a refusal, for the form.
+pub fn execute(
     app: &App,
     request: &Incoming,
     command: &OperatorCommand,
