@@ -5,17 +5,19 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mercato_format::{FormatError, Table};
+use mercato_format::{Fingerprint, FormatError, Table};
 use semver::Version;
 
 use crate::catalog::choose::choose;
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
-    UNPUBLISHED_FILE, version_of_file_name,
+    UNPUBLISHED_FILE, version_of_file_name, version_of_parquet_name,
 };
 use crate::catalog::files::file_identity::{FileIdentity, FileMark, is_absence};
+use crate::catalog::files::parquet_file::ParquetFile;
 use crate::catalog::files::text_file;
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use crate::catalog::publish::record::Record;
@@ -35,6 +37,7 @@ pub(super) const MARK_SIZE_BYTES_MAX: u64 = 256;
 pub(super) struct FolderMark {
     files: BTreeMap<&'static str, FileMark>,
     stores: BTreeMap<Version, FileMark>,
+    parquets: BTreeMap<Version, FileMark>,
 }
 
 const WATCHED: [&str; 7] = [
@@ -56,9 +59,12 @@ impl FolderMark {
                 mark.files.insert(name, file);
             }
         }
-        for (version, path) in store_files(&folder.versions())? {
-            if let Some(file) = FileMark::of(&path)? {
-                mark.stores.insert(version, file);
+        let VersionFiles { stores, parquets } = VersionFiles::of(&folder.versions())?;
+        for (paths, marks) in [(stores, &mut mark.stores), (parquets, &mut mark.parquets)] {
+            for (version, path) in paths {
+                if let Some(file) = FileMark::of(&path)? {
+                    marks.insert(version, file);
+                }
             }
         }
         Ok(mark)
@@ -243,6 +249,15 @@ impl Opening<'_> {
             if !kept.is_verified() && record.certifies(&kept.version, content, &kept.identity) {
                 kept.set_verified();
             }
+            // A Parquet file that was restored or removed.
+            let found = self.find_parquet(&kept.version, content);
+            let is_same = match (&kept.parquet, &found) {
+                (Some(kept), Some(found)) => kept.is_same(found),
+                (kept, found) => kept.is_none() && found.is_none(),
+            };
+            if !is_same {
+                kept.parquet = found.map(Arc::new);
+            }
         }
         kept
     }
@@ -263,7 +278,14 @@ impl Opening<'_> {
         };
         let recorded = self.record.and_then(|record| record.published_at(version, content));
         let published_at = recorded.unwrap_or(file.moment());
-        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, is_verified))
+        let parquet = self.find_parquet(version, content);
+        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, parquet, is_verified))
+    }
+
+    /// The Parquet file of a version, if it was published with one.
+    fn find_parquet(&self, version: &Version, content: Fingerprint) -> Option<ParquetFile> {
+        let fact = self.record?.parquet(version, content)?;
+        ParquetFile::find(self.folder.parquet(version), fact, content)
     }
 }
 
@@ -300,19 +322,38 @@ fn cannot_serve(folder: &DatasetFolder, wanted: &Version, damaged: &[(Version, S
 
 /// Store files by version.
 pub(super) fn store_files(versions: &Path) -> Result<BTreeMap<Version, PathBuf>, CatalogError> {
-    let listing = match fs::read_dir(versions) {
-        Ok(listing) => listing,
-        Err(error) if is_absence(&error) => return Ok(BTreeMap::new()),
-        Err(error) => return Err(CatalogError::io(versions, "list it", error)),
-    };
-    let mut files = BTreeMap::new();
-    for item in listing {
-        let item = item.map_err(|error| CatalogError::io(versions, "list it", error))?;
-        if let Some(version) = item.file_name().to_str().and_then(version_of_file_name) {
-            files.insert(version, item.path());
+    Ok(VersionFiles::of(versions)?.stores)
+}
+
+/// The files of versions, by version.
+#[derive(Debug, Default)]
+pub(super) struct VersionFiles {
+    pub(super) stores: BTreeMap<Version, PathBuf>,
+    /// Parquet files, also those without a store file.
+    pub(super) parquets: BTreeMap<Version, PathBuf>,
+}
+
+impl VersionFiles {
+    /// Lists a folder of versions.
+    pub(super) fn of(versions: &Path) -> Result<Self, CatalogError> {
+        let listing = match fs::read_dir(versions) {
+            Ok(listing) => listing,
+            Err(error) if is_absence(&error) => return Ok(Self::default()),
+            Err(error) => return Err(CatalogError::io(versions, "list it", error)),
+        };
+        let mut files = Self::default();
+        for item in listing {
+            let item = item.map_err(|error| CatalogError::io(versions, "list it", error))?;
+            let name = item.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if let Some(version) = version_of_file_name(name) {
+                files.stores.insert(version, item.path());
+            } else if let Some(version) = version_of_parquet_name(name) {
+                files.parquets.insert(version, item.path());
+            }
         }
+        Ok(files)
     }
-    Ok(files)
 }
 
 /// Modification time of a file or folder.

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 
 pub use error::CatalogError;
 pub use files::data_directory::DataDirectory;
+pub use files::parquet_file::{OpenParquet, ParquetFile};
 pub use incoming::{Incoming, IncomingFile, Unpublished};
 pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
 pub use manifest::column_type::ColumnType;

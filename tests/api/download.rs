@@ -91,7 +91,7 @@ fn prefers_format_parameter_and_defaults_to_csv() {
     assert_eq!(format_of(TARGET, "application/json"), (200, "application/json".to_owned()));
     assert_eq!(format_of(TARGET, "application/jsonl"), (200, "application/x-ndjson".to_owned()));
     assert_eq!(format_of(TARGET, "image/png").0, 406);
-    assert_eq!(site.send(&ask(&key, "parquet")).refusal().0, 400);
+    assert_eq!(site.send(&ask(&key, "pdf")).refusal().0, 400);
     assert_eq!(site.send(&ask(&key, "csv&limit=1")).refusal().2, "UNKNOWN_PARAMETER");
     assert_eq!(site.send(&Ask::get(TARGET)).status, 401);
     let unknown = Ask::get("/api/v1/datasets/nothing/download").header("X-Api-Key", &key);
@@ -233,7 +233,8 @@ fn reports_cost_and_balance_of_refused_download() {
     let asks = [
         (402, ask(&key, "csv")),
         (402, ask(&key, "csv").header("Range", "bytes=1-2")),
-        (400, ask(&key, "parquet")),
+        (400, ask(&key, "pdf")),
+        (406, ask(&key, "parquet")),
         (404, unknown),
         (406, Ask::get(TARGET).header("X-Api-Key", &key).header("Accept", "image/png")),
         (416, ask(&key, "csv").header("Range", "bytes=9999999-")),

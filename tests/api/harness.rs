@@ -213,13 +213,30 @@ pub fn publish_files(
     columns: &[Column],
     texts: &[(&str, &str)],
 ) {
+    publish_files_and(data, manifest, version, columns, texts, None);
+}
+
+/// The same with a Parquet file, into which no server looks.
+pub fn publish_files_and(
+    data: &DataDirectory,
+    manifest: &str,
+    version: &str,
+    columns: &[Column],
+    texts: &[(&str, &str)],
+    parquet: Option<&[u8]>,
+) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("dataset.toml"), manifest).unwrap();
     for (name, text) in texts {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let version = semver::Version::parse(version).unwrap();
-    let write = |path: &Path| write_table_and(path, columns, complete).map(drop);
+    let write = |path: &Path| {
+        if let Some(bytes) = parquet {
+            std::fs::write(path.with_extension("parquet"), bytes).unwrap();
+        }
+        write_table_and(path, columns, complete).map(drop)
+    };
     publish(data, folder.path(), &version, write).unwrap();
 }
 

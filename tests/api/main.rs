@@ -19,6 +19,7 @@ mod mcp;
 mod net;
 mod observability;
 mod openapi;
+mod parquet;
 mod payments;
 mod process;
 mod publishing;

@@ -14,5 +14,6 @@ pub mod interruption;
 pub mod loadgen;
 pub mod models;
 pub mod panic_guard;
+pub mod parquet_file;
 pub mod progress;
 mod split_mix;

@@ -433,7 +433,7 @@ export interface Header {
   /** What can be downloaded. */
   formats: Array<{
     /** Value of `format`. */
-    format: "csv" | "json" | "ndjson" | "arrow";
+    format: "csv" | "json" | "ndjson" | "arrow" | "parquet";
     /** Size of the download; null while it is not known. */
     bytes: number | null;
   }>;
@@ -1063,7 +1063,7 @@ export interface OperationTypes {
     };
     query: {
       /** What the file looks like; CSV unless said otherwise. */
-      format?: "csv" | "json" | "ndjson" | "arrow";
+      format?: "csv" | "json" | "ndjson" | "arrow" | "parquet";
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
     };

@@ -24,6 +24,8 @@ pub const UNPUBLISHED_FILE: &str = "unpublished";
 pub const RECORD_FILE: &str = "publications.json";
 /// Extension of store files.
 pub const STORE_SUFFIX: &str = ".mcol";
+/// Extension of the Parquet files beside them.
+pub const PARQUET_SUFFIX: &str = ".parquet";
 /// Touched after each change, so that a server need not scan all folders.
 const CHANGED_FILE: &str = ".changed";
 
@@ -122,6 +124,16 @@ impl DatasetFolder {
         self.versions().join(format!("{version}{STORE_SUFFIX}"))
     }
 
+    /// The Parquet file of a version, which not every version has.
+    pub fn parquet(&self, version: &Version) -> PathBuf {
+        self.versions().join(format!("{version}{PARQUET_SUFFIX}"))
+    }
+
+    /// The path of a Parquet file while it is written.
+    pub fn incoming_parquet(&self, version: &Version) -> PathBuf {
+        self.versions().join(format!(".incoming-{version}{PARQUET_SUFFIX}"))
+    }
+
     /// The path of a store file while it is written. Names that begin with a dot are never served.
     pub fn incoming_store(&self, version: &Version) -> PathBuf {
         self.versions().join(format!(".incoming-{version}{STORE_SUFFIX}"))
@@ -130,10 +142,19 @@ impl DatasetFolder {
 
 /// The version in the name of a store file.
 pub fn version_of_file_name(name: &str) -> Option<Version> {
+    version_before(name, STORE_SUFFIX)
+}
+
+/// The version in the name of a Parquet file.
+pub fn version_of_parquet_name(name: &str) -> Option<Version> {
+    version_before(name, PARQUET_SUFFIX)
+}
+
+fn version_before(name: &str, suffix: &str) -> Option<Version> {
     if name.starts_with('.') {
         return None;
     }
-    name.strip_suffix(STORE_SUFFIX).and_then(|text| Version::parse(text).ok())
+    name.strip_suffix(suffix).and_then(|text| Version::parse(text).ok())
 }
 
 #[cfg(test)]

@@ -23,6 +23,11 @@ pub(in crate::catalog) struct FileMark {
 }
 
 impl FileMark {
+    /// Length of the file in bytes.
+    pub(in crate::catalog) const fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The mark of a file; `None` when it is absent.
     pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         Ok(FileIdentity::of(path)?.map(|identity| identity.mark))

@@ -2,4 +2,5 @@
 
 pub(super) mod data_directory;
 pub(super) mod file_identity;
+pub(super) mod parquet_file;
 pub(super) mod text_file;

@@ -3,6 +3,7 @@
 //! Does not depend on store files.
 
 pub(super) mod changelog;
+mod checks;
 pub(super) mod column_type;
 pub(super) mod provenance;
 
@@ -16,6 +17,9 @@ use toml::Spanned;
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::MANIFEST_FILE;
 use crate::catalog::files::text_file;
+use crate::catalog::manifest::checks::{
+    check_columns, check_keep, check_related, check_tags, check_text, line_and_column,
+};
 use crate::catalog::manifest::column_type::ColumnType;
 use crate::catalog::manifest::provenance::{
     CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
@@ -101,6 +105,8 @@ pub struct Manifest {
     pub featured: bool,
     /// Number of retained versions, if given.
     pub keep_versions: Option<usize>,
+    /// Whether versions are offered as Parquet too.
+    pub parquet: bool,
     /// Name of the license.
     pub license: Option<String>,
     /// Address of the license.
@@ -149,6 +155,8 @@ struct TypedManifest {
     #[serde(default)]
     featured: bool,
     keep_versions: Option<Spanned<usize>>,
+    #[serde(default = "parquet_by_default")]
+    parquet: bool,
     license: Option<String>,
     license_url: Option<Spanned<String>>,
     #[serde(default)]
@@ -168,6 +176,10 @@ struct TypedManifest {
 }
 
 const fn published_by_default() -> bool {
+    true
+}
+
+const fn parquet_by_default() -> bool {
     true
 }
 
@@ -195,6 +207,7 @@ impl TypedManifest {
             published: self.published,
             featured: self.featured,
             keep_versions: self.keep_versions.map(check_keep).transpose()?,
+            parquet: self.parquet,
             license: self.license,
             license_url: self.license_url.map(|url| check_address("license_url", url)).transpose()?,
             tags: check_tags(self.tags)?,
@@ -205,81 +218,6 @@ impl TypedManifest {
             columns: check_columns(self.columns)?,
         })
     }
-}
-
-fn check_keep(keep: Spanned<usize>) -> Result<usize, SpannedError> {
-    let most = crate::catalog::publish::RETAINED_VERSION_COUNT_MAX;
-    if (1..=most).contains(keep.get_ref()) {
-        return Ok(keep.into_inner());
-    }
-    Err((keep.span(), format!("keep_versions is 1 to {most}, found {}", keep.get_ref())))
-}
-
-fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, SpannedError> {
-    if let Some(extra) = tags.get(LIST_LENGTH_MAX) {
-        return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} tags")));
-    }
-    let mut checked: Vec<String> = Vec::with_capacity(tags.len());
-    for tag in tags {
-        let text = tag.get_ref().trim();
-        if text.is_empty() || text.chars().count() > TAG_LENGTH_CHARS_MAX {
-            return Err((tag.span(), format!("a tag is 1 to {TAG_LENGTH_CHARS_MAX} characters")));
-        }
-        if !checked.iter().any(|present| present == text) {
-            checked.push(text.to_owned());
-        }
-    }
-    Ok(checked)
-}
-
-fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, SpannedError> {
-    if let Some(extra) = related.get(LIST_LENGTH_MAX) {
-        return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} related datasets")));
-    }
-    let check =
-        |slug: Spanned<String>| Slug::parse(slug.get_ref()).map_err(|error| (slug.span(), error.to_string()));
-    related.into_iter().map(check).collect()
-}
-
-fn check_text(
-    text: Option<Spanned<LocalizedText>>,
-    length_max: usize,
-) -> Result<LocalizedText, SpannedError> {
-    let Some(text) = text else { return Ok(LocalizedText::default()) };
-    let span = text.span();
-    let text = text.into_inner();
-    if text.all().any(|value| value.trim().is_empty() || value.chars().count() > length_max) {
-        return Err((span, format!("a text of 1 to {length_max} characters is expected in each language")));
-    }
-    Ok(text)
-}
-
-fn check_columns(
-    columns: BTreeMap<String, Spanned<ColumnNote>>,
-) -> Result<BTreeMap<String, ColumnNote>, SpannedError> {
-    let check = |(name, note): (String, Spanned<ColumnNote>)| {
-        let span = note.span();
-        let note = note.into_inner();
-        let too_long =
-            note.description.as_ref().is_some_and(|text| text.chars().count() > DESCRIPTION_LENGTH_CHARS_MAX);
-        let nested = matches!(note.example, Some(toml::Value::Array(_) | toml::Value::Table(_)));
-        let wrong_type = note.r#type.as_deref().and_then(|text| text.parse::<ColumnType>().err());
-        match (too_long, nested, wrong_type) {
-            (true, ..) => Err((span, format!("column `{name}`: description is too long"))),
-            (_, true, _) => Err((span, format!("column `{name}`: example must be a single value"))),
-            (.., Some(message)) => Err((span, format!("column `{name}`: type: {message}"))),
-            _ => Ok((name, note)),
-        }
-    };
-    columns.into_iter().map(check).collect()
-}
-
-/// Line and column, both counted from one. A position behind the end counts as the end.
-fn line_and_column(text: &str, position: usize) -> (usize, usize) {
-    let before = text.get(..position).unwrap_or(text);
-    let line = before.matches('\n').count().saturating_add(1);
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
-    (line, column)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Every file is written under a temporary name, synced and renamed. The store file follows the texts, so the version
 //! becomes visible with them; marks that change visibility go last. Does not depend on Parquet: the caller writes the
-//! store file.
+//! store file, and the Parquet file beside it.
 
 pub(super) mod compatibility;
 pub(super) mod record;
@@ -11,7 +11,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use mercato_format::Table;
+use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
 use crate::catalog::error::CatalogError;
@@ -20,9 +20,10 @@ use crate::catalog::files::data_directory::{
     METHODOLOGY_FILE, RECORD_FILE, UNPUBLISHED_FILE,
 };
 use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::files::parquet_file::ParquetFact;
 use crate::catalog::files::text_file;
 use crate::catalog::load::{
-    DOCUMENT_SIZE_BYTES_MAX, MARK_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files,
+    DOCUMENT_SIZE_BYTES_MAX, MARK_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, VersionFiles, store_files,
 };
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use crate::catalog::publish::compatibility::{BreakingChange, CompatibilityCheck};
@@ -48,6 +49,8 @@ pub struct Published {
     pub rows: u32,
     /// Its size.
     pub bytes: u64,
+    /// Size of the Parquet file, if one was written.
+    pub parquet_bytes: Option<u64>,
     /// Versions removed by the retention limit.
     pub removed: Vec<Version>,
     /// Breaking changes of the version.
@@ -106,6 +109,9 @@ pub fn publish<E>(
 /// `write_store` writes, syncs and verifies the store file at the given path, as `TableWriter::commit` does; the server
 /// trusts that verification. It can check its columns for compatibility as soon as it knows them; they are checked
 /// again in any case. It runs before anything becomes visible; when it fails, nothing changes.
+///
+/// It may write the rows also as Parquet, under the same name with the extension `parquet`, synced and compared with the
+/// store file. That file is then served as a download.
 pub fn publish_by<E>(
     request: PublishRequest<'_>,
     write_store: impl FnOnce(&Path, &CompatibilityCheck) -> Result<(), E>,
@@ -129,7 +135,7 @@ pub fn publish_by<E>(
     write_store(&incoming, &compatibility).map_err(PublishError::Store)?;
     let table = open_store(&incoming)?;
     let columns = table.columns().iter().map(|column| (column.name.as_str(), column.kind));
-    let breaking_changes = compatibility.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
+    let breaking_changes = compatibility.check(columns).inspect_err(|_| discard(&target, version))?;
     let now = clock.now();
     for (name, text) in texts {
         replace_file(&target.file(name), text.as_deref())?;
@@ -137,6 +143,9 @@ pub fn publish_by<E>(
     }
     let verified = FileIdentity::of(&incoming)?.map(|identity| identity.mark);
     record.note_version(version, table.fingerprint(), choices, verified, now);
+    let parquet = place_parquet(&target, version, table.fingerprint())?;
+    let parquet_bytes = parquet.as_ref().map(ParquetFact::bytes);
+    record.note_parquet(version, parquet);
     record.note_change(now);
     // The record goes before the store file, so that a server finds both.
     replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
@@ -160,9 +169,29 @@ pub fn publish_by<E>(
         path,
         rows: table.row_count(),
         bytes: table.file_bytes(),
+        parquet_bytes,
         removed,
         breaking_changes,
     })
+}
+
+/// Removes the files of a refused version.
+fn discard(target: &DatasetFolder, version: &Version) {
+    for path in [target.incoming_store(version), target.incoming_parquet(version)] {
+        drop(fs::remove_file(path));
+    }
+}
+
+/// Puts the Parquet file in its place, if one was written. Nobody looks for it before the store file is in place.
+fn place_parquet(
+    target: &DatasetFolder,
+    version: &Version,
+    content: Fingerprint,
+) -> Result<Option<ParquetFact>, CatalogError> {
+    let incoming = target.incoming_parquet(version);
+    let Some(fact) = ParquetFact::of(&incoming, content)? else { return Ok(None) };
+    rename(&incoming, &target.parquet(version))?;
+    Ok(Some(fact))
 }
 
 /// The conversion choices of the last recorded version, if any.
@@ -300,7 +329,11 @@ fn remove_leftovers(versions: &Path) -> Result<(), CatalogError> {
                 .map_err(|error| CatalogError::io(&item.path(), "remove it", error))?;
         }
     }
-    Ok(())
+    let VersionFiles { stores, parquets } = VersionFiles::of(versions)?;
+    parquets
+        .iter()
+        .filter(|(version, _)| !stores.contains_key(version))
+        .try_for_each(|(_, path)| replace_file(path, None))
 }
 
 fn open_store(path: &Path) -> Result<Table, CatalogError> {
@@ -314,6 +347,7 @@ fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<
     let mut removed = Vec::new();
     for (version, path) in files.into_iter().rev().skip(keep) {
         if version != *current {
+            replace_file(&target.parquet(&version), None)?;
             fs::remove_file(&path).map_err(|error| CatalogError::io(&path, "remove it", error))?;
             removed.push(version);
         }

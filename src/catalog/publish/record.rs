@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::{DatasetFolder, RECORD_FILE};
 use crate::catalog::files::file_identity::{FileIdentity, FileMark};
+use crate::catalog::files::parquet_file::ParquetFact;
 use crate::catalog::files::text_file;
 use crate::clock::Moment;
 
@@ -71,6 +72,8 @@ struct VersionFact {
     choices: Option<Choices>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<VerifiedFact>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parquet: Option<ParquetFact>,
 }
 
 /// The file that the publication verified. The seal detects edits of the record. It is no defence against a writer of
@@ -157,7 +160,8 @@ impl Record {
     ) {
         let content = content.to_string();
         let verified = file.map(|file| VerifiedFact::new(file, None, &content));
-        let fact = VersionFact { published_at: Time(now), fingerprint: content, choices, verified };
+        let published_at = Time(now);
+        let fact = VersionFact { published_at, fingerprint: content, choices, verified, parquet: None };
         self.versions.insert(version.to_string(), fact);
     }
 
@@ -169,6 +173,22 @@ impl Record {
             fact.verified =
                 Some(VerifiedFact::new(identity.mark, Some(identity.changed_nanos), &fact.fingerprint));
         }
+    }
+
+    /// Records the Parquet file of a recorded version.
+    pub(in crate::catalog) fn note_parquet(&mut self, version: &Version, parquet: Option<ParquetFact>) {
+        if let Some(fact) = self.versions.get_mut(&version.to_string()) {
+            fact.parquet = parquet;
+        }
+    }
+
+    /// The Parquet file of a version with this content, if it has one.
+    pub(in crate::catalog) fn parquet(
+        &self,
+        version: &Version,
+        content: Fingerprint,
+    ) -> Option<&ParquetFact> {
+        self.fact(version, content)?.parquet.as_ref()
     }
 
     /// Removes versions that are not retained.

@@ -10,6 +10,7 @@ use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
 use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::files::parquet_file::ParquetFile;
 use crate::catalog::manifest::Manifest;
 use crate::clock::Moment;
 
@@ -36,6 +37,8 @@ pub struct DatasetVersion {
     pub path: PathBuf,
     /// Identity of the store file when it was opened.
     pub(in crate::catalog) identity: FileIdentity,
+    /// Its rows as Parquet, if they were published so. The file may be damaged.
+    pub parquet: Option<Arc<ParquetFile>>,
     standing: Arc<AtomicU8>,
     /// When a cursor or stream last read it, in milliseconds since 1970.
     last_cursor_at: Arc<AtomicI64>,
@@ -49,12 +52,18 @@ impl DatasetVersion {
         published_at: Moment,
         path: PathBuf,
         identity: FileIdentity,
+        parquet: Option<ParquetFile>,
         is_verified: bool,
     ) -> Self {
         let last_cursor_at = Arc::new(AtomicI64::new(i64::MIN));
         let standing = Arc::new(AtomicU8::new(if is_verified { VERIFIED } else { UNVERIFIED }));
-        let (table, examples) = (Arc::new(table), Arc::default());
-        Self { version, table, published_at, path, identity, standing, last_cursor_at, examples }
+        let (table, parquet, examples) = (Arc::new(table), parquet.map(Arc::new), Arc::default());
+        Self { version, table, published_at, path, identity, parquet, standing, last_cursor_at, examples }
+    }
+
+    /// The Parquet file that is offered: one that is not known to be damaged.
+    pub fn offered_parquet(&self) -> Option<&Arc<ParquetFile>> {
+        self.parquet.as_ref().filter(|parquet| !parquet.is_damaged())
     }
 
     /// Whether every block of the unchanged store file was verified. No row of a version is served before.
@@ -154,7 +163,11 @@ impl Dataset {
                 format!("version {version} cannot be served: {reason}")
             }
         });
-        said.chain(self.record_fault.clone()).collect()
+        let withheld = self.versions.iter().filter_map(|version| {
+            version.parquet.as_ref().filter(|parquet| parquet.is_damaged())?;
+            Some(format!("version {} is not offered as Parquet: its file is damaged", version.version))
+        });
+        said.chain(withheld).chain(self.record_fault.clone()).collect()
     }
 
     /// The retained or held version with that content, for its cursors.

@@ -1,10 +1,12 @@
-//! The scrubber: verifies the checksums of all open store files in slow, repeated passes.
+//! The scrubber: verifies the checksums of all open store files, and of the Parquet files beside them, in slow, repeated
+//! passes.
 //!
 //! Opening a file reads little of it, so without the scrubber a client would be the first to meet disk damage. It reads
 //! by system calls, not through the memory map: a truncated file is an error instead of a signal, and no pages stay in
 //! the memory of the process. Does not depend on queries or status codes.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,22 +137,42 @@ pub fn scrub_once(
             if !version.is_verified() {
                 continue;
             }
-            let check = verify_file(version, &mut |bytes| {
+            let mut read = |bytes| {
                 catalog.scrub_counts().bytes.fetch_add(bytes, Ordering::Relaxed);
                 wait(bytes)
-            });
-            let (verdict, reason) = match check? {
-                FileCheck::Sound(_) | FileCheck::Replaced => continue,
-                FileCheck::Damaged(reason) => (Verdict::Damaged(reason.clone()), reason),
-                FileCheck::Unreadable(reason) => (Verdict::Doubtful, reason),
             };
-            catalog.scrub_counts().damaged.fetch_add(1, Ordering::Relaxed);
-            catalog.withdraw(version, &slug, &reason, verdict, clock.now());
-            report(&Finding { slug: slug.clone(), version: version.version.to_string(), reason });
+            let found = |reason| {
+                catalog.scrub_counts().damaged.fetch_add(1, Ordering::Relaxed);
+                report(&Finding { slug: slug.clone(), version: version.version.to_string(), reason });
+            };
+            let damage = match verify_file(version, &mut read)? {
+                FileCheck::Sound(_) | FileCheck::Replaced => None,
+                FileCheck::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
+                FileCheck::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
+            };
+            if let Some((verdict, reason)) = damage {
+                catalog.withdraw(version, &slug, &reason, verdict, clock.now());
+                found(reason);
+            } else if let Some(reason) = check_parquet(version, &mut read)? {
+                found(reason);
+            }
         }
     }
     catalog.scrub_counts().rounds.fetch_add(1, Ordering::Relaxed);
     Ok(())
+}
+
+/// Compares the Parquet file of a version with its checksums. Returns why it is withheld from now on: the rows of the store
+/// file are sound.
+fn check_parquet(
+    version: &DatasetVersion,
+    read: &mut dyn FnMut(u64) -> Result<(), Stopped>,
+) -> Result<Option<String>, Stopped> {
+    let Some(parquet) = version.offered_parquet() else { return Ok(None) };
+    let outcome = parquet.check(read)?;
+    // Its version may have been removed meanwhile.
+    let fault = outcome.err().filter(|error| error.kind() != ErrorKind::NotFound);
+    Ok(fault.map(|error| format!("{}: {error}", parquet.path().display())))
 }
 
 /// The result of verifying a store file.

@@ -58,7 +58,15 @@ impl<'t> ArrowEncoder<'t> {
         labels: Labels<'_>,
         rows_max: u64,
     ) -> Result<ArrowEncoder<'t>, FormatError> {
-        let mut room = DictionaryRoom::new(rows_max);
+        Self::of(table, columns, labels, DictionaryRoom::new(rows_max))
+    }
+
+    fn of(
+        table: &'t Table,
+        columns: &[usize],
+        labels: Labels<'_>,
+        mut room: DictionaryRoom,
+    ) -> Result<ArrowEncoder<'t>, FormatError> {
         let columns: Vec<Column<'t>> =
             columns.iter().map(|column| Column::new(table, *column, &mut room)).collect::<Result<_, _>>()?;
         let named = [("dataset", labels.dataset), ("version", labels.version)];
@@ -69,6 +77,18 @@ impl<'t> ArrowEncoder<'t> {
         let keys = Schema::new(fields(Column::key_field));
         let row_bytes = columns.iter().map(Column::row_bytes).sum();
         Ok(ArrowEncoder { table, columns, schema: Arc::new(schema), keys: Arc::new(keys), row_bytes })
+    }
+
+    /// An encoder for all columns without dictionaries, for files that compress repeated texts themselves.
+    ///
+    /// # Errors
+    /// As [`ArrowEncoder::new`].
+    pub fn without_dictionaries(
+        table: &'t Table,
+        labels: Labels<'_>,
+    ) -> Result<ArrowEncoder<'t>, FormatError> {
+        let columns: Vec<usize> = (0..table.columns().len()).collect();
+        Self::of(table, &columns, labels, DictionaryRoom::none())
     }
 
     /// An encoder for exactly these rows: its dictionaries have only the entries that occur in them. The types are those
@@ -134,7 +154,18 @@ impl<'t> ArrowEncoder<'t> {
         self.table
     }
 
-    /// The rows as the arrays of a batch, with keys in the place of dictionaries.
+    /// As many of `rows` as fit as the arrays of one batch, at least one, if there is one; keys in the place of
+    /// dictionaries.
+    ///
+    /// # Errors
+    /// As [`ArrowEncoder::begin`].
+    pub fn arrays(&self, rows: &[u32]) -> Result<RecordBatch, FormatError> {
+        let count = self.fitting(rows)?;
+        let batch = self.record_batch(rows.get(..count).unwrap_or_default())?;
+        self.table.check_intact()?;
+        Ok(batch)
+    }
+
     fn record_batch(&self, rows: &[u32]) -> Result<RecordBatch, FormatError> {
         let arrays = self
             .columns

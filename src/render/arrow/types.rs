@@ -67,6 +67,11 @@ impl DictionaryRoom {
         DictionaryRoom { rows_max, bytes: ARROW_DICTIONARIES_BYTES_MAX }
     }
 
+    /// For a stream without dictionaries.
+    pub(super) fn none() -> DictionaryRoom {
+        DictionaryRoom { rows_max: 0, bytes: 0 }
+    }
+
     /// Whether the dictionary is sent. Takes its room.
     fn takes(&mut self, dictionary: &Dictionary<'_>) -> bool {
         let bytes = dictionary.json.bytes().len();

@@ -126,7 +126,9 @@ fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
         let bytes = current.is_verified().then(counted).flatten();
         bytes.map(|bytes| opened.visit.numbers.bytes(bytes))
     };
-    FORMATS.map(|(name, output)| FormatLine { name, size: size(output) }).into()
+    let rows = FORMATS.into_iter().map(|(name, output)| FormatLine { name, size: size(output) });
+    let parquet = current.offered_parquet().map(|file| opened.visit.numbers.bytes(file.bytes()));
+    rows.chain(parquet.map(|size| FormatLine { name: "Parquet", size: Some(size) })).collect()
 }
 
 fn versions(opened: &Opened<'_>) -> Vec<VersionLine> {

@@ -59,6 +59,10 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let first = first_query(opened);
     let all = Json::Object(vec![("limit".to_owned(), Json::Number(QUERY_LIMIT_MAX.to_string()))]);
     let file = format!("{slug}-{}.csv", dataset.current.version);
+    let duckdb = match dataset.current.offered_parquet() {
+        Some(_) => snippets::duckdb_parquet(&opened.whole_api("download?format=parquet")),
+        None => snippets::duckdb(&download),
+    };
     let (frame, head) = opened.frame_and_head(Tab::Use);
     let page = UsePage {
         first: Snippet::new("curl", "curl", snippets::curl(&query, &first)),
@@ -68,7 +72,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
         ],
         files: vec![
             Snippet::new("download", "curl", snippets::curl_download(&download, &file)),
-            Snippet::new("duckdb", "DuckDB", snippets::duckdb(&download)),
+            Snippet::new("duckdb", "DuckDB", duckdb),
         ],
         file_said: fill(&fill(words.use_file_said, numbers.integer(rows)), numbers.price_to_the_cent(rows)),
         explore_url: opened.tab(Tab::Explore),

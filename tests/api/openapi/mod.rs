@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, publish_files, wait_until};
+use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, publish_files_and, wait_until};
 
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../../src/http/openapi/openapi.json")).unwrap());
@@ -158,12 +158,13 @@ fn check_headers(operation: Operation, described: &Value, answer: &Answer, shown
 fn busy_site() -> (Site, String) {
     let site = Site::empty(&["--requests-per-minute", "100000", "--requests-per-day", "100000"]);
     let texts = [("methodology.md", "# How\n"), ("changelog.md", "## [1.0.0] - 2026-01-01\n- first\n")];
-    publish_files(
+    publish_files_and(
         &site.data(),
         &MANIFEST.replace("[title]", "related = [\"towns\"]\n[title]"),
         "1.0.0",
         &city_columns(6),
         &texts,
+        Some(b"PAR1 any bytes"),
     );
     site.publish("towns", &MANIFEST.replace("\"cities\"", "\"towns\""), "1.0.0", &city_columns(3));
     wait_until("both are served", || site.get("/api/v1/datasets").json()["data"]["total"] == 2);

@@ -138,6 +138,17 @@ for (const format of ["csv", "json", "ndjson"]) {
   });
 }
 
+test("the Parquet file is as long as the header says, and whole", async () => {
+  const orders = client.dataset("tpch-orders");
+  const { formats } = await orders.header();
+  const pieces = [];
+  const result = await orders.download(new WritableStream({ write: (piece) => void pieces.push(piece) }), { format: "parquet" });
+  const file = Buffer.concat(pieces);
+  assert.equal(file.length, formats.find((one) => one.format === "parquet").bytes);
+  assert.equal(result.bytes, file.length);
+  assert.deepEqual([file.subarray(0, 4), file.subarray(-4)].map(String), ["PAR1", "PAR1"]);
+});
+
 test("a later call resumes what an earlier one left, and the file is paid once", async () => {
   const partsupp = client.dataset("tpch-partsupp");
   const { rowCount } = await partsupp.header();

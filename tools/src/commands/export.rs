@@ -1,14 +1,18 @@
-//! The command `export FILE.mcol`: writes every row as CSV, NDJSON, JSON or Arrow, with the server's renderer.
+//! The command `export FILE.mcol`: writes every row as CSV, NDJSON, JSON or Arrow, with the server's renderer, or as
+//! Parquet.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use mercato::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 use mercato_format::Table;
 
+use crate::convert::Conversion;
 use crate::destination::Destination;
 use crate::failure::Failure;
+use crate::interruption::Interruption;
+use crate::parquet_file::ParquetJob;
 use crate::progress;
 
 /// Rows of one batch.
@@ -47,6 +51,8 @@ pub enum ExportFormat {
     Json,
     /// One Arrow IPC stream.
     Arrow,
+    /// One Parquet file, as the one that `publish` writes.
+    Parquet,
 }
 
 /// Runs the command.
@@ -59,7 +65,7 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     table.advise_sequential();
     match destination {
-        None => export(arguments, &table, &mut io::stdout().lock(), Path::new("standard output")),
+        None => export(arguments, &table, &mut BufWriter::new(io::stdout()), Path::new("standard output")),
         Some(destination) => {
             let place = destination.typed().to_owned();
             let mut file = destination.create()?;
@@ -72,7 +78,7 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
 fn export(
     arguments: &ExportArguments,
     table: &Table,
-    out: &mut impl Write,
+    out: &mut (impl Write + Send),
     place: &Path,
 ) -> Result<(), Failure> {
     let format = match arguments.format {
@@ -80,6 +86,9 @@ fn export(
         ExportFormat::Ndjson => Format::Ndjson,
         ExportFormat::Json => Format::Json,
         ExportFormat::Arrow => return export_arrow(arguments, table, out, place),
+        ExportFormat::Parquet => {
+            return export_parquet(arguments, table, out, place);
+        }
     };
     let damaged = || Failure::store(&arguments.file);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
@@ -103,6 +112,20 @@ fn export(
     writer.end(&mut text);
     out.write_all(&text).map_err(Failure::io(place, "write"))?;
     bar.finish_and_clear();
+    out.flush().map_err(Failure::io(place, "write"))
+}
+
+/// As a download, but without the names of dataset and version, which a store file does not have.
+fn export_parquet(
+    arguments: &ExportArguments,
+    table: &Table,
+    out: &mut (impl Write + Send),
+    place: &Path,
+) -> Result<(), Failure> {
+    let memory_limit = Conversion::new(&arguments.file, place).memory_limit;
+    let (source, labels) = (arguments.file.as_path(), Labels::default());
+    let job = ParquetJob { table, source, labels, memory_limit, interruption: &Interruption::default() };
+    job.export(&mut *out, place)?;
     out.flush().map_err(Failure::io(place, "write"))
 }
 

@@ -1,5 +1,4 @@
-//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory. Does not
-//! depend on file name inside its.
+//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use super::{print_json, print_text};
 use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
+use crate::parquet_file::write_beside;
 
 /// Convert Parquet, CSV, TSV or NDJSON and publish it as a version of a dataset.
 ///
@@ -148,6 +148,8 @@ pub struct Publication {
     pub rows: u32,
     /// Bytes of the store file.
     pub bytes: u64,
+    /// Bytes of the Parquet file; `null` without one.
+    pub parquet_bytes: Option<u64>,
     /// Removed older versions.
     pub removed: Vec<String>,
     /// Columns of the manifest that the data do not have.
@@ -288,7 +290,7 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
             Ok(())
         };
         report = Some(convert_if(&conversion, &accept)?);
-        Ok(())
+        if manifest.parquet { write_beside(&conversion, &manifest.slug, request.version) } else { Ok(()) }
     });
     let published = published.map_err(|error| match error {
         catalog_publish::PublishError::Catalog(error) => Failure::Catalog(error),
@@ -300,17 +302,15 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
     let known: HashSet<&str> = conversion.columns.iter().map(|column| column.name.as_str()).collect();
-    let breach = |breach: BreakingChange| BreakingChangeLine {
-        column: breach.column,
-        from: breach.from,
-        to: breach.to,
-    };
+    let breach =
+        |BreakingChange { column, from, to }: BreakingChange| BreakingChangeLine { column, from, to };
     Ok(Publication {
         slug: published.slug,
         version: published.version.to_string(),
         path: conversion.output.clone(),
         rows: published.rows,
         bytes: published.bytes,
+        parquet_bytes: published.parquet_bytes,
         removed: published.removed.iter().map(ToString::to_string).collect(),
         undescribed: described.filter(|name| !known.contains(name.as_str())).cloned().collect(),
         choices: chosen.line(&conversion.absent),

@@ -1,9 +1,12 @@
 //! The command `verify FILE.mcol`. The store format checks the invariants.
 
-use std::path::PathBuf;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
+use mercato::catalog::ParquetFile;
 use mercato::render::{Format, count_lengths, stored_lengths};
 use mercato_format::error::Place;
 use mercato_format::section::SectionKind;
@@ -15,6 +18,8 @@ use crate::failure::Failure;
 use crate::progress;
 
 /// Check every checksum and every invariant of a store file.
+///
+/// Of a published version, the Parquet file beside it is compared with its checksums, too.
 ///
 /// The exit code is 0 only if all of them hold. Otherwise, standard error names the first violation.
 #[derive(Debug, Args)]
@@ -35,6 +40,9 @@ struct Verified {
     sections: u64,
     bytes: u64,
     fingerprint: String,
+    /// Bytes of the Parquet file beside it, if it was published with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parquet_bytes: Option<u64>,
     seconds: f64,
 }
 
@@ -49,6 +57,7 @@ pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let report = table.verify(&|_| bar.inc(1)).map_err(Failure::store(&arguments.file))?;
     bar.finish_and_clear();
     check_lengths(&table).map_err(Failure::store(&arguments.file))?;
+    let parquet_bytes = check_parquet(&arguments.file, &table)?;
     let verified = Verified {
         file: arguments.file.display().to_string(),
         rows: table.row_count(),
@@ -56,21 +65,39 @@ pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
         sections: report.sections,
         bytes: report.bytes,
         fingerprint: table.fingerprint().to_string(),
+        parquet_bytes,
         seconds: begun.elapsed().as_secs_f64(),
     };
     if json {
         return print_json(&verified);
     }
+    let parquet = verified.parquet_bytes.map(|bytes| format!("; Parquet file sound, {bytes} bytes"));
     print_text(&format!(
-        "{}: sound; {} rows, {} columns, {} sections, {} bytes checked in {:.2} s; fingerprint {}",
+        "{}: sound; {} rows, {} columns, {} sections, {} bytes checked in {:.2} s; fingerprint {}{}",
         verified.file,
         verified.rows,
         verified.columns,
         verified.sections,
         verified.bytes,
         verified.seconds,
-        verified.fingerprint
+        verified.fingerprint,
+        parquet.unwrap_or_default()
     ))
+}
+
+/// Compares the Parquet file of a published version with its checksums. Returns its size.
+fn check_parquet(store: &Path, table: &Table) -> Result<Option<u64>, Failure> {
+    let Some(parquet) = ParquetFile::beside(store, table.fingerprint())? else { return Ok(None) };
+    let parquet = Arc::new(parquet);
+    let bar = progress::bar("verify: parquet", parquet.bytes(), "bytes");
+    let outcome = parquet.check::<Infallible>(&mut |bytes| {
+        bar.inc(bytes);
+        Ok(())
+    });
+    bar.finish_and_clear();
+    let Ok(sound) = outcome;
+    sound.map_err(Failure::io(parquet.path(), "read as published"))?;
+    Ok(Some(parquet.bytes()))
 }
 
 /// Compares the stored lengths of the export formats with those of this program's renderer.

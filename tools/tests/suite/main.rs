@@ -11,6 +11,7 @@ mod inputs;
 mod loadgen;
 mod logins;
 mod outputs;
+mod parquet_out;
 mod publish;
 #[cfg(target_os = "linux")]
 mod stub_server;

@@ -42,7 +42,7 @@ fn publishes_rolls_back_and_unpublishes() {
     let folder = workshop();
     let published = publish(folder.path(), "1.0.0");
     assert_eq!((&published["slug"], &published["rows"]), (&Value::from("small"), &Value::from(12)));
-    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol"]);
+    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol", "1.0.0.parquet"]);
     publish(folder.path(), "1.1.0");
     assert_eq!(current(folder.path()), "1.1.0");
     json(folder.path(), &["rollback", "small", "--to", "1.0.0", "--data", "data", "--json"]);
@@ -77,7 +77,7 @@ fn refused_publication_changes_nothing() {
     refused(folder.path(), &command("bad.parquet", "2.0.0"), 1, &["bad.parquet", "footer"]);
     fs::write(folder.path().join("small/dataset.toml"), "slug = \"Not A Slug\"\n").unwrap();
     refused(folder.path(), &command("small.parquet", "2.0.0"), 1, &["dataset.toml"]);
-    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol"]);
+    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol", "1.0.0.parquet"]);
     assert_eq!(current(folder.path()), "1.0.0");
 }
 
@@ -178,7 +178,7 @@ fn breaking_version_needs_major_number_and_changelog() {
         1,
         &["changelog.md", "## [1.1.0]"],
     );
-    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol"]);
+    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol", "1.0.0.parquet"]);
     let changelog = folder.path().join("small/changelog.md");
     fs::write(&changelog, "# Changes\n\n## [2.0.0] - 2026-01-31\n\n").unwrap();
     refused(folder.path(), &attempt("2.0.0", &["--drop", "amount"]), 1, &asked);

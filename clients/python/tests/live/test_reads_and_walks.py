@@ -128,6 +128,18 @@ def test_small_download_has_its_checksum_compared(live: Live, folder: Path) -> N
     assert done.bytes == Path("nation.json").stat().st_size
 
 
+def test_parquet_file_holds_the_table(live: Live, folder: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    names = ["o_orderkey", "o_totalprice", "o_orderdate", "o_comment"]
+    with live.client() as client:
+        orders = client.dataset("tpch-orders")
+        sizes = {one["format"]: one["bytes"] for one in orders.header()["formats"]}
+        done = orders.download("orders.parquet")
+        table = orders.query(columns=names).to_arrow()
+    assert (done.format, done.bytes) == ("parquet", sizes["parquet"])
+    assert parquet.read_table("orders.parquet", columns=names).to_pylist() == table.to_pylist()
+
+
 def test_table_equals_file_and_stream(live: Live, folder: Path) -> None:
     pytest.importorskip("pyarrow")
     names = ["o_orderkey", "o_totalprice", "o_orderdate", "o_comment"]

@@ -66,7 +66,7 @@ pub(super) struct Header<'a> {
     stream_url: String,
     download_url: String,
     column_count: usize,
-    formats: [FormatOffer; 4],
+    formats: Vec<FormatOffer>,
     credits_for_download: u32,
     price_for_download: Price,
     versions: Vec<VersionLine>,
@@ -151,7 +151,7 @@ impl<'a> Header<'a> {
 }
 
 /// The formats of the download, with their sizes.
-fn offers(dataset: &Dataset, app: &App) -> [FormatOffer; 4] {
+fn offers(dataset: &Dataset, app: &App) -> Vec<FormatOffer> {
     let current = &dataset.current;
     let number = current.version.to_string();
     let labels = Labels { dataset: dataset.slug(), version: &number };
@@ -162,9 +162,12 @@ fn offers(dataset: &Dataset, app: &App) -> [FormatOffer; 4] {
         ("ndjson", text(Format::Ndjson)),
         ("arrow", Output::Arrow),
     ];
-    formats.map(|(format, output)| FormatOffer {
-        format,
-        // Lengths may have to be counted, which reads values.
-        bytes: current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten(),
-    })
+    // Lengths may have to be counted, which reads values.
+    let counted =
+        |output| current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten();
+    let rows = formats.into_iter().map(|(format, output)| FormatOffer { format, bytes: counted(output) });
+    rows.chain(
+        current.offered_parquet().map(|file| FormatOffer { format: "parquet", bytes: Some(file.bytes()) }),
+    )
+    .collect()
 }

@@ -13,6 +13,7 @@ use crate::http::errors::ApiError;
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::handlers::catalog::dataset_answer::{find, language};
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::streams::download::PARQUET_MEDIA_TYPE;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
@@ -72,7 +73,7 @@ pub fn document(
         "inLanguage": languages(dataset),
         "isAccessibleForFree": false,
         "isLiveDataset": true,
-        "distribution": FORMATS.map(|(format, media_type)| file(dataset, version, &url, format, media_type)),
+        "distribution": distribution(dataset, version, &url),
         "recordSet": [record_set(dataset, version)],
     });
     let license = manifest.license_url.as_deref().or(manifest.license.as_deref());
@@ -81,6 +82,20 @@ pub fn document(
         members.extend(provenance(&manifest.provenance).map(|(name, value)| (name.to_owned(), value)));
     }
     document
+}
+
+/// The files of a version.
+fn distribution(dataset: &Dataset, version: &DatasetVersion, url: &str) -> Vec<Value> {
+    let rows = FORMATS.map(|(format, media_type)| file(dataset, version, url, format, media_type));
+    let parquet = version.offered_parquet().map(|parquet| {
+        let mut described = file(dataset, version, url, "parquet", PARQUET_MEDIA_TYPE);
+        if let Some(members) = described.as_object_mut() {
+            members.insert("contentSize".to_owned(), json!(format!("{} B", parquet.bytes())));
+            members.insert("sha256".to_owned(), json!(parquet.sha256_hex()));
+        }
+        described
+    });
+    rows.into_iter().chain(parquet).collect()
 }
 
 /// The provenance of the dataset, in the terms of schema.org, Croissant and Dublin Core.

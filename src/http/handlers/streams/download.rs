@@ -1,12 +1,16 @@
 //! A whole version of a dataset as a file, or any part of it.
 
-use crate::catalog::{DatasetVersion, FormatError};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::catalog::{DatasetVersion, FormatError, ParquetFile};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::coding::{self, Coding};
 use crate::http::framing::conditional::{Conditions, Validators, Verdict, not_expected};
 use crate::http::framing::negotiation::choose;
 use crate::http::framing::range::{self, Asked};
+use crate::http::framing::stream_body::StreamBody;
 use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
@@ -15,6 +19,7 @@ use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acc
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
 use crate::http::handlers::streams::download_body::{DownloadBody, Paid};
+use crate::http::handlers::streams::parquet_body::{ParquetBody, ParquetPart, offered_parquet};
 use crate::http::handlers::streams::stream::with_replay;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
@@ -26,17 +31,34 @@ use crate::render::{ARROW_VERSION, Document, Format, Labels, Output, renderer_ve
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
 
-const OFFERS: [&[&str]; 4] = [
+/// The media type of Parquet.
+pub(in crate::http) const PARQUET_MEDIA_TYPE: &str = "application/vnd.apache.parquet";
+
+/// Digits of the SHA-256 of a Parquet file that its tag has.
+const TAG_DIGITS: usize = 32;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Rows, printed when they are asked for.
+    Rows(Output),
+    /// The file that was written at publication.
+    Parquet,
+}
+
+const OFFERS: [&[&str]; 5] = [
     &["text/csv", "application/csv"],
     &["application/json"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &[ARROW_MEDIA_TYPE],
+    &[PARQUET_MEDIA_TYPE],
 ];
-const FORMATS: [(&str, Output); 4] = [
-    ("csv", Output::Text(Format::Csv)),
-    ("json", Output::Text(Format::Json)),
-    ("ndjson", Output::Text(Format::Ndjson)),
-    ("arrow", Output::Arrow),
+const FORMATS: [(&str, Form); 5] = [
+    ("csv", Form::Rows(Output::Text(Format::Csv))),
+    ("json", Form::Rows(Output::Text(Format::Json))),
+    ("ndjson", Form::Rows(Output::Text(Format::Ndjson))),
+    ("arrow", Form::Rows(Output::Arrow)),
+    ("parquet", Form::Parquet),
 ];
 
 fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -62,22 +84,67 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let Claimed { version, claim, .. } = claim(app, buyer, &dataset, version.clone(), wanted, content)?;
     let version = &version;
     verified(dataset.slug(), version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
-    let number = version.version.to_string();
-    let labels = Labels { dataset: dataset.slug(), version: &number };
-    let document = app.exports.open(&version.table, format, labels).map_err(broken)?;
-    let digest = app.exports.digest(&document, labels).map_err(broken)?;
-    let file = File { app, slug: dataset.slug(), version, format, document, digest, claim };
+    let content = Content::open(app, dataset.slug(), version, format)?;
+    let file = File { app, slug: dataset.slug(), version, format, content, claim };
     file.answer(request)
 }
 
-fn name_of(format: Output) -> &'static str {
+fn name_of(format: Form) -> &'static str {
     FORMATS.iter().find(|(_, named)| *named == format).map_or("csv", |(name, _)| name)
 }
 
-fn accepted(request: &Incoming) -> Result<Output, ApiError> {
+fn accepted(request: &Incoming) -> Result<Form, ApiError> {
     let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
-    Ok(FORMATS.get(offer).map_or(Output::Text(Format::Csv), |(_, format)| *format))
+    Ok(FORMATS.get(offer).map_or(Form::Rows(Output::Text(Format::Csv)), |(_, format)| *format))
+}
+
+/// The bytes of a file, or what makes them.
+enum Content<'a> {
+    Rows { output: Output, document: Document<'a>, digest: Option<String> },
+    Parquet(Arc<ParquetFile>),
+}
+
+impl<'a> Content<'a> {
+    fn open(app: &App, slug: &str, version: &'a DatasetVersion, form: Form) -> Result<Self, ApiError> {
+        let output = match form {
+            Form::Rows(output) => output,
+            Form::Parquet => return offered_parquet(version, &row_formats()).map(Self::Parquet),
+        };
+        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
+        let number = version.version.to_string();
+        let labels = Labels { dataset: slug, version: &number };
+        let document = app.exports.open(&version.table, output, labels).map_err(broken)?;
+        let digest = app.exports.digest(&document, labels).map_err(broken)?;
+        Ok(Self::Rows { output, document, digest })
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Rows { document, .. } => document.bytes(),
+            Self::Parquet(file) => file.bytes(),
+        }
+    }
+
+    /// `Repr-Digest`, where it is known before the first byte.
+    fn digest(&self) -> Option<String> {
+        match self {
+            Self::Rows { digest, .. } => digest.clone(),
+            Self::Parquet(file) => Some(format!("sha-256=:{}:", file.sha256())),
+        }
+    }
+}
+
+/// The formats that every version has.
+fn row_formats() -> Vec<&'static str> {
+    FORMATS.iter().filter(|(_, form)| *form != Form::Parquet).map(|(name, _)| *name).collect()
+}
+
+/// The bytes that are sold.
+enum Bytes {
+    /// Rows that are printed as they are sent.
+    Printed(Output, Range<u64>),
+    /// Of a file that lies there.
+    Stored(ParquetPart),
 }
 
 /// The requested file.
@@ -85,9 +152,8 @@ struct File<'a> {
     app: &'a App,
     slug: &'a str,
     version: &'a DatasetVersion,
-    format: Output,
-    document: Document<'a>,
-    digest: Option<String>,
+    format: Form,
+    content: Content<'a>,
     claim: Option<IdempotencyClaim>,
 }
 
@@ -95,13 +161,14 @@ impl File<'_> {
     fn answer(&self, request: &mut Incoming) -> Result<Response, ApiError> {
         let plain = self.validators();
         let asked = if range::still_holds(request.header("If-Range"), &plain) {
-            range::asked(request.header("Range"), self.document.bytes())
+            range::asked(request.header("Range"), self.content.bytes())
         } else {
             Asked::Whole
         };
         // Ranges and `HEAD` refer to the plain file.
         let is_head = request.method() == Method::Head;
-        let encodes = asked == Asked::Whole && !is_head;
+        // Parquet is compressed inside.
+        let encodes = asked == Asked::Whole && !is_head && self.format != Form::Parquet;
         let coding = if encodes { coding::wanted(&request.accept_encoding()).coding } else { None };
         let conditions = Conditions::of(request);
         let coding = plain.expected_coding(coding, &conditions);
@@ -115,7 +182,7 @@ impl File<'_> {
             }
             Verdict::Send => {}
         }
-        let length = self.document.bytes();
+        let length = self.content.bytes();
         let (status, part) = match asked {
             Asked::NotSatisfiable => return Err(not_satisfiable(length)),
             Asked::Whole => (200, 0..length),
@@ -129,8 +196,8 @@ impl File<'_> {
             self.sold(request, matches!(asked, Asked::Part(_)), &part, coding)?
         };
         let response = self.labelled(response.with_status(status), &validators);
-        let response = match (&self.digest, coding) {
-            (Some(digest), None) => response.with_header("Repr-Digest", digest.clone()),
+        let response = match (self.content.digest(), coding) {
+            (Some(digest), None) => response.with_header("Repr-Digest", digest),
             _ => response,
         };
         Ok(match status {
@@ -147,10 +214,12 @@ impl File<'_> {
         &self,
         request: &mut Incoming,
         is_part: bool,
-        part: &std::ops::Range<u64>,
+        part: &Range<u64>,
         coding: Option<Coding>,
     ) -> Result<Response, ApiError> {
         let version = self.version;
+        // Damage that is met at once is refused before anything is paid.
+        let bytes = self.bytes_of(part)?;
         let charge = ChargeRequest {
             account: request.caller()?.account.clone(),
             key: Some(request.caller()?.key.id()),
@@ -176,22 +245,36 @@ impl File<'_> {
             (Paid::AsItGoes(reservation), charged, remaining, caps)
         };
         request.log.credits = Some(charged);
-        let body = DownloadBody {
-            app: self.app.long_work(),
-            slug: self.slug.to_owned(),
-            version: version.clone(),
-            format: self.format,
-            part: part.clone(),
-            paid,
-            request_id: request.request_id().to_owned(),
-        };
-        let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
+        let body = self.body(request, bytes, paid);
+        let response = Response::stream(self.content_type(), body).with_credits(charged, remaining);
         let response = with_replay(response, is_replayed);
         let response = with_credits_warning(self.app, response, &download.charge.account, &caps, remaining);
         Ok(match coding {
             Some(coding) => response.with_coding(Some(coding)),
             None => response.with_length(part.end.saturating_sub(part.start)),
         })
+    }
+
+    fn bytes_of(&self, part: &Range<u64>) -> Result<Bytes, ApiError> {
+        Ok(match &self.content {
+            Content::Rows { output, .. } => Bytes::Printed(*output, part.clone()),
+            Content::Parquet(file) => {
+                let rows = self.version.table.row_count().into();
+                Bytes::Stored(ParquetPart::begin(file, rows, part.clone())?)
+            }
+        })
+    }
+
+    /// What sends the bytes.
+    fn body(&self, request: &Incoming, bytes: Bytes, paid: Paid) -> Box<dyn StreamBody> {
+        let (app, request_id) = (self.app.long_work(), request.request_id().to_owned());
+        match bytes {
+            Bytes::Printed(format, part) => {
+                let (slug, version) = (self.slug.to_owned(), self.version.clone());
+                Box::new(DownloadBody { app, slug, version, format, part, paid, request_id })
+            }
+            Bytes::Stored(part) => Box::new(ParquetBody { app, part, paid, request_id }),
+        }
     }
 
     /// The headers that 200, 206 and 304 share.
@@ -213,10 +296,13 @@ impl File<'_> {
     fn validators(&self) -> Validators {
         let version = self.version;
         let (content, format) = (version.table.fingerprint(), self.format_name());
-        let printer = match self.format {
-            Output::Text(_) => renderer_version(&version.table).to_string(),
+        let printer = match &self.content {
+            Content::Rows { output: Output::Text(_), .. } => renderer_version(&version.table).to_string(),
             // An Arrow stream names its dataset and version.
-            Output::Arrow => format!("{ARROW_VERSION}-{}-{}", self.slug, version.version),
+            Content::Rows { output: Output::Arrow, .. } => {
+                format!("{ARROW_VERSION}-{}-{}", self.slug, version.version)
+            }
+            Content::Parquet(file) => file.sha256_hex().chars().take(TAG_DIGITS).collect(),
         };
         Validators {
             entity_tag: format!("\"{content}-{format}-{printer}\""),
@@ -230,10 +316,11 @@ impl File<'_> {
 
     const fn content_type(&self) -> &'static str {
         match self.format {
-            Output::Text(Format::Json) => "application/json",
-            Output::Text(Format::Ndjson | Format::Sse) => "application/x-ndjson",
-            Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
-            Output::Arrow => ARROW_MEDIA_TYPE,
+            Form::Rows(Output::Text(Format::Json)) => "application/json",
+            Form::Rows(Output::Text(Format::Ndjson | Format::Sse)) => "application/x-ndjson",
+            Form::Rows(Output::Text(Format::Csv)) => "text/csv; charset=utf-8; header=present",
+            Form::Rows(Output::Arrow) => ARROW_MEDIA_TYPE,
+            Form::Parquet => PARQUET_MEDIA_TYPE,
         }
     }
 }

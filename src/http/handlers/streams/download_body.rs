@@ -12,7 +12,7 @@ use crate::ledger::{Pending, Receipt, Reservation};
 use crate::render::{Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, Units};
 
 /// The end of a file that leaves only after it was settled.
-const LAST_PIECE_BYTES: usize = 16 * 1024;
+pub(super) const LAST_PIECE_BYTES: usize = 16 * 1024;
 
 /// How a download is paid.
 pub(super) enum Paid {

@@ -4,6 +4,7 @@
 pub(in crate::http) mod download;
 mod download_body;
 mod long_work;
+mod parquet_body;
 mod row_stream;
 mod row_unit;
 pub(in crate::http) mod stream;
