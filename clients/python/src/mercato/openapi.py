@@ -259,7 +259,7 @@ HeaderCoverage = TypedDict("HeaderCoverage", {
 class HeaderFormat(TypedDict):
     """One format of the download."""
 
-    format: Literal['csv', 'json', 'ndjson', 'arrow']
+    format: Literal['csv', 'json', 'ndjson', 'arrow', 'xlsx']
     bytes: int | None
 
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::catalog::{Dataset, Language};
 use crate::http::app::App;
 use crate::http::handlers::query::price::Price;
-use crate::render::{Format, Labels, Output};
+use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 
 /// One dataset in a list.
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ pub(super) struct Header<'a> {
     stream_url: String,
     download_url: String,
     column_count: usize,
-    formats: [FormatOffer; 4],
+    formats: Vec<FormatOffer>,
     credits_for_download: u32,
     price_for_download: Price,
     versions: Vec<VersionLine>,
@@ -150,8 +150,8 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The formats of the download, with their sizes.
-fn offers(dataset: &Dataset, app: &App) -> [FormatOffer; 4] {
+/// The formats of the download, with their sizes. Excel is none for more rows than a sheet has.
+fn offers(dataset: &Dataset, app: &App) -> Vec<FormatOffer> {
     let current = &dataset.current;
     let number = current.version.to_string();
     let labels = Labels { dataset: dataset.slug(), version: &number };
@@ -161,10 +161,14 @@ fn offers(dataset: &Dataset, app: &App) -> [FormatOffer; 4] {
         ("json", text(Format::Json)),
         ("ndjson", text(Format::Ndjson)),
         ("arrow", Output::Arrow),
+        ("xlsx", Output::Xlsx),
     ];
-    formats.map(|(format, output)| FormatOffer {
+    let fits = |output| output != Output::Xlsx || current.table.row_count() <= XLSX_ROWS_MAX;
+    let offered = formats.into_iter().filter(|(_, output)| fits(*output));
+    let offers = offered.map(|(format, output)| FormatOffer {
         format,
         // Lengths may have to be counted, which reads values.
         bytes: current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten(),
-    })
+    });
+    offers.collect()
 }

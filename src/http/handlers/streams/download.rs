@@ -10,7 +10,7 @@ use crate::http::framing::range::{self, Asked};
 use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::page_answer::ARROW_MEDIA_TYPE;
+use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
@@ -20,23 +20,27 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
-use crate::render::{ARROW_VERSION, Document, Format, Labels, Output, renderer_version};
+use crate::render::{
+    ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
+};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
 
-const OFFERS: [&[&str]; 4] = [
+const OFFERS: [&[&str]; 5] = [
     &["text/csv", "application/csv"],
     &["application/json"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &[ARROW_MEDIA_TYPE],
+    &[XLSX_MEDIA_TYPE],
 ];
-const FORMATS: [(&str, Output); 4] = [
+const FORMATS: [(&str, Output); 5] = [
     ("csv", Output::Text(Format::Csv)),
     ("json", Output::Text(Format::Json)),
     ("ndjson", Output::Text(Format::Ndjson)),
     ("arrow", Output::Arrow),
+    ("xlsx", Output::Xlsx),
 ];
 
 fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -62,6 +66,7 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let Claimed { version, claim, .. } = claim(app, buyer, &dataset, version.clone(), wanted, content)?;
     let version = &version;
     verified(dataset.slug(), version)?;
+    fits_sheet(format, version.table.row_count())?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
     let number = version.version.to_string();
     let labels = Labels { dataset: dataset.slug(), version: &number };
@@ -69,6 +74,16 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let digest = app.exports.digest(&document, labels).map_err(broken)?;
     let file = File { app, slug: dataset.slug(), version, format, document, digest, claim };
     file.answer(request)
+}
+
+/// Refuses a workbook of more rows than a sheet has.
+fn fits_sheet(format: Output, rows: u32) -> Result<(), ApiError> {
+    if format != Output::Xlsx || rows <= XLSX_ROWS_MAX {
+        return Ok(());
+    }
+    let message = format!("the dataset has {rows} rows, and a sheet of Excel at most {XLSX_ROWS_MAX}");
+    let hint = "download another format, or stream a part of the rows as a workbook";
+    Err(ApiError::new(ErrorKind::Unprocessable, message).with_reason("TOO_MANY_ROWS_FOR_XLSX", hint))
 }
 
 fn name_of(format: Output) -> &'static str {
@@ -215,8 +230,9 @@ impl File<'_> {
         let (content, format) = (version.table.fingerprint(), self.format_name());
         let printer = match self.format {
             Output::Text(_) => renderer_version(&version.table).to_string(),
-            // An Arrow stream names its dataset and version.
+            // An Arrow stream and a workbook name their dataset and version.
             Output::Arrow => format!("{ARROW_VERSION}-{}-{}", self.slug, version.version),
+            Output::Xlsx => format!("{XLSX_VERSION}-{}-{}", self.slug, version.version),
         };
         Validators {
             entity_tag: format!("\"{content}-{format}-{printer}\""),
@@ -234,6 +250,7 @@ impl File<'_> {
             Output::Text(Format::Ndjson | Format::Sse) => "application/x-ndjson",
             Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
             Output::Arrow => ARROW_MEDIA_TYPE,
+            Output::Xlsx => XLSX_MEDIA_TYPE,
         }
     }
 }
