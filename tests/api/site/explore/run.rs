@@ -217,7 +217,7 @@ fn streams_large_view_as_file_once_paid() {
     let page = browser.open("/datasets/cities/explore?columns=1&sort=id");
     let buttons: Vec<String> =
         page.select("main form button[name=format]").iter().map(|button| button.line()).collect();
-    assert_eq!(buttons, ["Download as CSV", "Download as NDJSON"]);
+    assert_eq!(buttons, ["Download as CSV", "Download as Excel", "Download as NDJSON"]);
     let file = form(&page, FILE);
     let expected: String =
         std::iter::once("id\r\n".to_owned()).chain((1..=10_400).map(|id| format!("{id}\r\n"))).collect();
