@@ -189,6 +189,8 @@ pub mod render {
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
     /// Rows of an Arrow record batch at most.
     pub const ARROW_BATCH_ROWS_MAX: usize = 65_536;
+    /// Rows of a sheet that are encoded together at most. A row is much longer as XML than as it is sent.
+    pub const XLSX_UNIT_ROWS_MAX: usize = 2_048;
     /// Bytes of an Arrow record batch at most, if it has more than one row.
     pub const ARROW_BATCH_BYTES: usize = UNIT_BYTES_MAX;
     /// Entries of a dictionary in an Arrow stream at most. A column with more is sent as plain texts.

@@ -8,7 +8,9 @@ use mercato_format::{FormatError, Table};
 
 use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::parallel_encoder::{Progress, Unit};
-use crate::render::{ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter};
+use crate::render::{
+    ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter, Tally, XlsxEncoder,
+};
 
 /// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
 const FIRST_UNIT_BYTES: u64 = 32 * 1024;
@@ -28,6 +30,8 @@ pub struct Document<'t> {
 enum Printer<'t> {
     Text(Format, Arc<Combinations>),
     Arrow(Arc<ArrowEncoder<'t>>),
+    /// A workbook, and what its end has to know of all rows.
+    Xlsx(Arc<XlsxEncoder<'t>>, Tally),
 }
 
 impl<'t> Document<'t> {
@@ -43,6 +47,12 @@ impl<'t> Document<'t> {
         Document { table: encoder.table(), printer: Printer::Arrow(Arc::new(encoder)), lengths }
     }
 
+    /// A table as a workbook; `lengths` and `tally` are those of the encoder.
+    #[must_use]
+    pub fn xlsx(encoder: XlsxEncoder<'t>, lengths: RenderedLengths<'t>, tally: Tally) -> Document<'t> {
+        Document { table: encoder.table(), printer: Printer::Xlsx(Arc::new(encoder), tally), lengths }
+    }
+
     /// The table.
     #[must_use]
     pub fn table(&self) -> &'t Table {
@@ -55,6 +65,7 @@ impl<'t> Document<'t> {
         match &self.printer {
             Printer::Text(format, _) => Output::Text(*format),
             Printer::Arrow(_) => Output::Arrow,
+            Printer::Xlsx(..) => Output::Xlsx,
         }
     }
 
@@ -136,7 +147,7 @@ pub struct DocumentUnit<'t> {
     table: &'t Table,
     printer: Printer<'t>,
     rows: Range<u32>,
-    /// Rows of a chunk; an Arrow batch does not go beyond it.
+    /// Rows of a chunk; a batch of Arrow or of a sheet does not go beyond it.
     chunk_rows: u32,
     begins: bool,
     ends: bool,
@@ -174,6 +185,7 @@ impl Unit for DocumentUnit<'_> {
         match &self.printer {
             Printer::Text(format, combinations) => self.print(*format, combinations, done, out),
             Printer::Arrow(encoder) => self.encode_arrow(encoder, done, out),
+            Printer::Xlsx(encoder, tally) => self.encode_xlsx(encoder, tally, done, out),
         }
     }
 }
@@ -216,10 +228,7 @@ impl DocumentUnit<'_> {
         if self.begins && done == 0 {
             encoder.begin(out)?;
         }
-        let start = self.rows.start.saturating_add(u32::try_from(done).unwrap_or(u32::MAX));
-        let into_chunk = start.checked_rem(self.chunk_rows).unwrap_or(0);
-        let chunk_end = start.saturating_add(self.chunk_rows.saturating_sub(into_chunk));
-        let rows: Vec<u32> = (start..chunk_end.min(self.rows.end)).collect();
+        let rows = self.rows_of_batch(done);
         let encoded = if rows.is_empty() { 0 } else { encoder.batch(&rows, out)? };
         let rows = done.saturating_add(encoded);
         let complete = rows >= self.rows.len();
@@ -227,6 +236,38 @@ impl DocumentUnit<'_> {
             ArrowEncoder::end(out);
         }
         Ok(Progress { rows, complete })
+    }
+
+    /// One batch of a sheet, which ends at the latest with the chunk of its first row.
+    fn encode_xlsx(
+        &self,
+        encoder: &XlsxEncoder<'_>,
+        tally: &Tally,
+        done: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, FormatError> {
+        if self.begins && done == 0 {
+            encoder.begin(out);
+        }
+        let rows = self.rows_of_batch(done);
+        let encoded = match rows.first() {
+            Some(first) => encoder.batch(&rows, u64::from(*first), out)?.0,
+            None => 0,
+        };
+        let rows = done.saturating_add(encoded);
+        let complete = rows >= self.rows.len();
+        if complete && self.ends {
+            encoder.end(tally.clone(), out);
+        }
+        Ok(Progress { rows, complete })
+    }
+
+    /// The rows behind the first `done` ones, up to the end of a chunk.
+    fn rows_of_batch(&self, done: usize) -> Vec<u32> {
+        let start = self.rows.start.saturating_add(u32::try_from(done).unwrap_or(u32::MAX));
+        let into_chunk = start.checked_rem(self.chunk_rows).unwrap_or(0);
+        let chunk_end = start.saturating_add(self.chunk_rows.saturating_sub(into_chunk));
+        (start..chunk_end.min(self.rows.end)).collect()
     }
 }
 

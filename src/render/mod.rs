@@ -1,6 +1,6 @@
 //! Encodes rows as JSON, CSV, NDJSON and server-sent events behind one row writer. A batch of rows is gathered column
-//! by column and written row by row. `arrow/` encodes them as Arrow, without text. Does not depend on status codes or
-//! sockets.
+//! by column and written row by row. `arrow/` encodes them as Arrow, without text, `xlsx/` as an Excel workbook. Does not
+//! depend on status codes or sockets.
 
 mod arrow;
 mod cell_copy;
@@ -16,6 +16,7 @@ mod parallel_encoder;
 mod row_writer;
 mod sse;
 mod statistics;
+mod xlsx;
 mod years;
 
 use mercato_format::{FormatError, Table};
@@ -29,6 +30,9 @@ pub use mercato_format::RenderedLengths;
 pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::{write_column_statistics, write_statistics};
+pub use xlsx::{
+    PACKED_BYTES, Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths,
+};
 pub use years::has_expanded_years;
 
 /// The encoding of rows.
@@ -51,6 +55,8 @@ pub enum Output {
     Text(Format),
     /// An Arrow IPC stream.
     Arrow,
+    /// An Excel workbook.
+    Xlsx,
 }
 
 /// Appends rows as a complete document.

@@ -51,6 +51,8 @@ impl Layout {
 pub struct RenderNotes {
     /// NaNs and infinities shown as null in JSON.
     pub non_finite: u64,
+    /// Texts that were cut, because a cell of Excel does not hold them.
+    pub cut_texts: u64,
 }
 
 /// Writes rows of some columns of a table, batch by batch.

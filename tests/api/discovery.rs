@@ -38,7 +38,7 @@ fn serves_complete_cacheable_openapi_document() {
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["components"]["securitySchemes"]["ApiKey"]["name"], "X-Api-Key");
     let query = &document["paths"]["/api/v1/datasets/{slug}/query"]["post"];
-    assert_eq!(query["responses"]["200"]["content"].as_object().unwrap().len(), 4);
+    assert_eq!(query["responses"]["200"]["content"].as_object().unwrap().len(), 5);
     for status in ["400", "401", "402", "404", "406", "411", "413", "415", "422", "429", "431", "500", "503"]
     {
         assert!(query["responses"].get(status).is_some(), "{status}");

@@ -29,3 +29,4 @@ mod site;
 #[path = "../books/failures/small_disk.rs"]
 mod small_disk;
 mod smtp;
+mod xlsx;

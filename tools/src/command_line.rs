@@ -8,7 +8,7 @@ use crate::commands::loadgen;
 use crate::commands::{convert, datasets, demo, diff, export, inspect, models, publish, search, verify};
 use crate::failure::Failure;
 
-/// Puts datasets into mercato: converts Parquet and text files, publishes versions, manages accounts, keys and credits.
+/// Puts datasets into mercato: converts Parquet, Arrow and text files, publishes versions, manages accounts, keys and credits.
 #[derive(Debug, Parser)]
 #[command(name = "mercato-tools", version, propagate_version = true, after_help = EXAMPLES)]
 pub struct Arguments {

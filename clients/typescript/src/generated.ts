@@ -433,7 +433,7 @@ export interface Header {
   /** What can be downloaded. */
   formats: Array<{
     /** Value of `format`. */
-    format: "csv" | "json" | "ndjson" | "arrow" | "parquet";
+    format: "csv" | "json" | "ndjson" | "arrow" | "parquet" | "xlsx";
     /** Size of the download; null while it is not known. */
     bytes: number | null;
   }>;
@@ -926,7 +926,7 @@ export interface OperationTypes {
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
       /** How rows are printed; beats `Accept`. */
-      format?: "json" | "csv" | "ndjson" | "arrow";
+      format?: "json" | "csv" | "ndjson" | "arrow" | "xlsx";
     };
     body: undefined;
     data: Sample;
@@ -1015,7 +1015,7 @@ export interface OperationTypes {
       /** Has the rows that match counted in any case. */
       count?: "exact";
       /** How rows are printed; beats `Accept`. */
-      format?: "json" | "csv" | "ndjson" | "arrow";
+      format?: "json" | "csv" | "ndjson" | "arrow" | "xlsx";
     };
     body: undefined;
     data: Page;
@@ -1063,7 +1063,7 @@ export interface OperationTypes {
     };
     query: {
       /** What the file looks like; CSV unless said otherwise. */
-      format?: "csv" | "json" | "ndjson" | "arrow" | "parquet";
+      format?: "csv" | "json" | "ndjson" | "arrow" | "parquet" | "xlsx";
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
     };

@@ -10,20 +10,21 @@ use sha2::{Digest, Sha256};
 
 use crate::catalog::{FormatError, Table};
 use crate::render::{
-    ArrowEncoder, Document, Labels, Output, RenderedLengths, Unit, arrow_lengths, count_lengths,
-    stored_lengths,
+    ArrowEncoder, Document, Labels, Output, RenderedLengths, Tally, Unit, XlsxEncoder, arrow_lengths,
+    count_lengths, stored_lengths, xlsx_lengths,
 };
 
 /// Largest downloaded file that is hashed before it is sent.
 const DIGEST_BYTES_MAX: u64 = 1024 * 1024;
 /// Most rows of a table whose export length is computed on request when the store file does not keep it.
 const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
-/// The same for Arrow, whose length is found by encoding.
-const ARROW_COUNTED_AT_ONCE_ROWS_MAX: u32 = 4_096;
+/// The same for Arrow and Excel, whose length is found by encoding.
+const ENCODED_AT_ONCE_ROWS_MAX: u32 = 4_096;
 /// Files whose lengths and hashes are cached.
 const EXPORTS_REMEMBERED_MAX: usize = 256;
 
-/// Lengths and hashes by content of the table and format, and for Arrow, which names them, also by dataset and version.
+/// Lengths and hashes by content of the table and format, and for Arrow and Excel, which name them, also by dataset and
+/// version.
 #[derive(Default)]
 pub struct Exports {
     remembered: Mutex<HashMap<Key, Shared>>,
@@ -35,7 +36,8 @@ type Shared = Arc<Mutex<Remembered>>;
 
 #[derive(Default)]
 struct Remembered {
-    lengths: Option<RenderedLengths<'static>>,
+    /// With what the end of a workbook has to know.
+    lengths: Option<(RenderedLengths<'static>, Tally)>,
     digest: Option<String>,
 }
 
@@ -50,10 +52,14 @@ impl Exports {
         let stored = |format| stored_lengths(table, format);
         Ok(match output {
             Output::Text(format) => {
-                let counted = || self.counted(table, output, labels);
+                let counted = || self.counted(table, output, labels).map(|(lengths, _)| lengths);
                 Document::new(table, format, stored(format).map_or_else(counted, Ok)?)
             }
-            Output::Arrow => Document::arrow(arrow(table, labels)?, self.counted(table, output, labels)?),
+            Output::Arrow => Document::arrow(arrow(table, labels)?, self.counted(table, output, labels)?.0),
+            Output::Xlsx => {
+                let (lengths, tally) = self.counted(table, output, labels)?;
+                Document::xlsx(xlsx(table, labels)?, lengths, tally)
+            }
         })
     }
 
@@ -64,14 +70,14 @@ impl Exports {
                 Some(stored) => return Some(stored.total_bytes()),
                 None => COUNTED_AT_ONCE_ROWS_MAX,
             },
-            Output::Arrow => ARROW_COUNTED_AT_ONCE_ROWS_MAX,
+            Output::Arrow | Output::Xlsx => ENCODED_AT_ONCE_ROWS_MAX,
         };
         if table.row_count() <= counted_rows_max {
-            return Some(self.counted(table, output, labels).ok()?.total_bytes());
+            return Some(self.counted(table, output, labels).ok()?.0.total_bytes());
         }
         let remembered = lock(&self.remembered).get(&key(table, output, labels)).cloned()?;
         let remembered = lock(&remembered);
-        remembered.lengths.as_ref().map(RenderedLengths::total_bytes)
+        remembered.lengths.as_ref().map(|(lengths, _)| lengths.total_bytes())
     }
 
     /// `Repr-Digest` of a small download.
@@ -92,7 +98,7 @@ impl Exports {
         table: &Table,
         output: Output,
         labels: Labels<'_>,
-    ) -> Result<RenderedLengths<'static>, FormatError> {
+    ) -> Result<(RenderedLengths<'static>, Tally), FormatError> {
         let remembered = self.remembered(key(table, output, labels));
         // A request that comes while another one counts them waits for that count.
         let mut remembered = lock(&remembered);
@@ -100,8 +106,9 @@ impl Exports {
             return Ok(lengths.clone());
         }
         let lengths = match output {
-            Output::Text(format) => count_lengths(table, format)?,
-            Output::Arrow => arrow_lengths(&arrow(table, labels)?)?,
+            Output::Text(format) => (count_lengths(table, format)?, Tally::default()),
+            Output::Arrow => (arrow_lengths(&arrow(table, labels)?)?, Tally::default()),
+            Output::Xlsx => xlsx_lengths(&xlsx(table, labels)?)?,
         };
         remembered.lengths = Some(lengths.clone());
         Ok(lengths)
@@ -119,7 +126,7 @@ impl Exports {
 fn key(table: &Table, output: Output, labels: Labels<'_>) -> Key {
     let named = match output {
         Output::Text(_) => String::new(),
-        Output::Arrow => format!("{} {}", labels.dataset, labels.version),
+        Output::Arrow | Output::Xlsx => format!("{} {}", labels.dataset, labels.version),
     };
     (table.fingerprint().to_string(), output, named)
 }
@@ -128,6 +135,12 @@ fn key(table: &Table, output: Output, labels: Labels<'_>) -> Key {
 fn arrow<'t>(table: &'t Table, labels: Labels<'_>) -> Result<ArrowEncoder<'t>, FormatError> {
     let columns: Vec<usize> = (0..table.columns().len()).collect();
     ArrowEncoder::new(table, &columns, labels, u64::MAX)
+}
+
+/// All columns of the table.
+fn xlsx<'t>(table: &'t Table, labels: Labels<'_>) -> Result<XlsxEncoder<'t>, FormatError> {
+    let columns: Vec<usize> = (0..table.columns().len()).collect();
+    XlsxEncoder::new(table, &columns, labels)
 }
 
 fn digest(document: &Document<'_>) -> Result<String, FormatError> {

@@ -3,7 +3,7 @@
 use crate::catalog::{Dataset, DatasetVersion};
 use crate::http::errors::ApiError;
 use crate::http::response::Response;
-use crate::render::{Format, Labels, Output};
+use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -17,11 +17,12 @@ use super::{DatasetWords, Opened};
 /// Bytes of the description for machines that a page carries. One of a very wide table stays at the API.
 const JSON_LD_BYTES_MAX: usize = 48 * 1024;
 
-const FORMATS: [(&str, Output); 4] = [
+const FORMATS: [(&str, Output); 5] = [
     ("CSV", Output::Text(Format::Csv)),
     ("JSON", Output::Text(Format::Json)),
     ("NDJSON", Output::Text(Format::Ndjson)),
     ("Arrow", Output::Arrow),
+    ("Excel", Output::Xlsx),
 ];
 
 #[derive(Template)]
@@ -126,7 +127,9 @@ fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
         let bytes = current.is_verified().then(counted).flatten();
         bytes.map(|bytes| opened.visit.numbers.bytes(bytes))
     };
-    let rows = FORMATS.into_iter().map(|(name, output)| FormatLine { name, size: size(output) });
+    let fits = |output| output != Output::Xlsx || current.table.row_count() <= XLSX_ROWS_MAX;
+    let offered = FORMATS.into_iter().filter(|(_, output)| fits(*output));
+    let rows = offered.map(|(name, output)| FormatLine { name, size: size(output) });
     let parquet = current.offered_parquet().map(|file| opened.visit.numbers.bytes(file.bytes()));
     rows.chain(parquet.map(|size| FormatLine { name: "Parquet", size: Some(size) })).collect()
 }

@@ -217,7 +217,7 @@ fn links_dataset_to_its_resources() {
     assert_eq!(versions, ["1.1.0", "1.0.0"]);
     let formats: Vec<_> =
         data["formats"].as_array().unwrap().iter().map(|f| f["format"].as_str().unwrap()).collect();
-    assert_eq!(formats, ["csv", "json", "ndjson", "arrow"]);
+    assert_eq!(formats, ["csv", "json", "ndjson", "arrow", "xlsx"]);
 }
 
 #[test]

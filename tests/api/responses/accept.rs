@@ -42,7 +42,7 @@ fn serves_sample_in_formats_of_page() {
 fn rejects_unknown_format_and_lists_known_ones() {
     let site = Site::with_cities();
     let key = site.paying_key(1_000);
-    for (target, count) in [(SAMPLE, 4), (QUERY, 4), ("/api/v1/datasets/cities/download", 5)] {
+    for (target, count) in [(SAMPLE, 5), (QUERY, 5), ("/api/v1/datasets/cities/download", 6)] {
         let answer = site.send(&Ask::get(&format!("{target}?format=cvs")).header("X-Api-Key", &key));
         let details = &answer.json()["error"]["details"];
         assert_eq!((answer.status, &details["pointer"]), (400, &"format".into()), "{target}");

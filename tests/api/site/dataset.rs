@@ -95,8 +95,8 @@ fn shows_facts_of_api_header_in_overview() {
     assert_eq!(page.one("blockquote.citation").line(), "Towns, 2026");
     let versions = lines(&page, "section[aria-labelledby=versions] tbody tr th");
     assert_eq!(versions, ["1.1.0 current", "1.0.0"]);
-    assert_eq!(lines(&page, "aside tbody th"), ["CSV", "JSON", "NDJSON", "Arrow"]);
-    assert_eq!(page.select("aside tbody td").len(), 4);
+    assert_eq!(lines(&page, "aside tbody th"), ["CSV", "JSON", "NDJSON", "Arrow", "Excel"]);
+    assert_eq!(page.select("aside tbody td").len(), 5);
     assert_eq!(page.select("ul.tags a")[0].attribute("href"), Some("/datasets?tag=geo"));
     let ours = "link[type=application/atom+xml][href=/datasets/cities/feed.atom]";
     assert_eq!(page.one(ours).attribute("title"), Some("New versions of Cities (Atom)"));

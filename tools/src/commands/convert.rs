@@ -12,10 +12,11 @@ use crate::convert::text::TextOptions;
 use crate::convert::{Conversion, Report, SortIndex, convert};
 use crate::failure::Failure;
 
-/// Convert Parquet, CSV, TSV or NDJSON into a store file.
+/// Convert Parquet, Arrow, CSV, TSV or NDJSON into a store file.
 ///
 /// Several files and folders become one table: files sorted by path, columns joined by name, missing ones null. Folders
-/// `key=value` become columns. Text files may be compressed (gzip, zstd); their types are found from all rows.
+/// `key=value` become columns. Arrow IPC comes as files or streams, with plain, LZ4 or ZSTD buffers. Text files may be
+/// compressed (gzip, zstd); their types are found from all rows.
 ///
 /// Reads one column at a time, so that memory stays inside --memory-limit for files of any size. Fields of structs
 /// become columns with dotted names; lists and maps become JSON text; bytes become Base64 text. An unsupported type is
@@ -25,6 +26,7 @@ use crate::failure::Failure;
   mercato-tools convert sales.parquet
   mercato-tools convert sales.parquet --output /srv/sales.mcol --force --sort-index day,amount
   mercato-tools convert 2024.csv.gz 2025.csv.gz --output sales.mcol --type zip=string --null-text n/a
+  mercato-tools convert trades.arrow --sort-by day
   mercato-tools convert sales/ --output sales.mcol --sort-by day,store
   zcat log.gz | mercato-tools convert - --input-format ndjson --output log.mcol
   mercato-tools convert events.parquet --drop payload --drop user.address

@@ -18,7 +18,7 @@ use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
 use crate::parquet_file::write_beside;
 
-/// Convert Parquet, CSV, TSV or NDJSON and publish it as a version of a dataset.
+/// Convert Parquet, Arrow, CSV, TSV or NDJSON and publish it as a version of a dataset.
 ///
 /// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server finds the new version
 /// without a restart. A published version never changes.
@@ -52,7 +52,7 @@ pub struct PublishArguments {
     /// The folder of the dataset, or its dataset.toml.
     #[arg(value_name = "DIR|MANIFEST")]
     pub folder: PathBuf,
-    /// Files and folders: Parquet, CSV, TSV or NDJSON; `-` is standard input.
+    /// Files and folders: Parquet, Arrow, CSV, TSV or NDJSON; `-` is standard input.
     #[arg(long = "parquet", visible_alias = "input", value_name = "IN", required = true, num_args = 1..)]
     pub inputs: Vec<PathBuf>,
     /// Put the rows behind those of the version that is served now.

@@ -1,6 +1,7 @@
 //! Converts files into a store file: gathers their rows, builds each column inside one memory limit, appends the columns
 //! in order and verifies the file. Does not depend on servers.
 
+pub mod arrow;
 pub mod dataset;
 pub mod footer;
 pub mod inputs;

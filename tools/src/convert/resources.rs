@@ -1,9 +1,10 @@
 //! Estimates the memory and disk space of a conversion, from the footer and the page headers, and checks the free disk
-//! space. Does not depend on values.
+//! space. Raises the limit of open files. Does not depend on values.
 
 use std::path::Path;
 
 use mercato_format::ColumnKind;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::convert::dataset::{Dataset, JoinedColumn};
 use crate::convert::limits::{BATCH_SHARE, COLUMN_BUDGET_BYTES_MIN, ENCODED_BYTES, MEMORY_LIMIT_BYTES_MIN};
@@ -13,6 +14,8 @@ use crate::convert::reader;
 use crate::convert::schema::flatten::OutputColumn;
 use crate::failure::Failure;
 
+/// Descriptors that a conversion needs beside those of its files.
+const DESCRIPTORS_BESIDE: u64 = 256;
 /// Bytes a row for sorting a column of numbers, without its values.
 const SORT_ROW_BYTES: u64 = 32;
 /// Bytes a row of the sort index.
@@ -137,4 +140,25 @@ pub fn check_disk(dataset: &Dataset, directory: &Path, memory_limit: u64) -> Res
         found: format!("{free} bytes"),
         remedy: "free some space, name another --output, or leave columns out with --drop".into(),
     })
+}
+
+/// Raises the limit of open files, because every file stays open.
+///
+/// # Errors
+/// When the system allows too few.
+pub fn allow_descriptors(files: usize) -> Result<(), Failure> {
+    let needed = files as u64 * 2 + DESCRIPTORS_BESIDE;
+    let limits = getrlimit(Resource::Nofile);
+    if limits.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if limits.maximum.is_some_and(|maximum| maximum < needed) {
+        return Err(Failure::Usage(format!(
+            "{files} files: this system allows {} open files; raise the limit with `ulimit -Hn {needed}`, or join files",
+            limits.maximum.unwrap_or(0)
+        )));
+    }
+    let wanted = Rlimit { current: Some(needed), maximum: limits.maximum };
+    setrlimit(Resource::Nofile, wanted)
+        .map_err(|error| Failure::io(Path::new("open files"), "raise the limit of")(error.into()))
 }

@@ -1,4 +1,4 @@
-//! A Parquet file as a `ChunkReader`: positioned reads from many threads, bounded by the file and stopped by an
+//! A file as a `ChunkReader`: positioned reads from many threads, bounded by the file and stopped by an
 //! interruption. Does not depend on columns.
 
 use std::fs::File;
@@ -38,7 +38,7 @@ impl Source {
                 section: "file".into(),
                 expected: "a regular file".into(),
                 found: if attributes.is_dir() { "a directory".into() } else { "a device or pipe".into() },
-                remedy: "name one Parquet file; copy a pipe to a file first".into(),
+                remedy: "name a file; copy a pipe to a file first".into(),
             });
         }
         Ok(Source {

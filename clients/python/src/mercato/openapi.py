@@ -259,7 +259,7 @@ HeaderCoverage = TypedDict("HeaderCoverage", {
 class HeaderFormat(TypedDict):
     """One format of the download."""
 
-    format: Literal['csv', 'json', 'ndjson', 'arrow', 'parquet']
+    format: Literal['csv', 'json', 'ndjson', 'arrow', 'parquet', 'xlsx']
     bytes: int | None
 
 

@@ -12,7 +12,7 @@ use crate::http::incoming::Incoming;
 use crate::http::routing::parameters::Parameters;
 
 /// `Retry-After` for a damaged dataset.
-const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
+pub(in crate::http) const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
 /// `Retry-After` for a dataset whose store file is being verified.
 const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::catalog::{Dataset, Language};
 use crate::http::app::App;
 use crate::http::handlers::query::price::Price;
-use crate::render::{Format, Labels, Output};
+use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 
 /// One dataset in a list.
 #[derive(Serialize)]
@@ -150,7 +150,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The formats of the download, with their sizes.
+/// The formats of the download, with their sizes. Excel is none for more rows than a sheet has.
 fn offers(dataset: &Dataset, app: &App) -> Vec<FormatOffer> {
     let current = &dataset.current;
     let number = current.version.to_string();
@@ -161,13 +161,14 @@ fn offers(dataset: &Dataset, app: &App) -> Vec<FormatOffer> {
         ("json", text(Format::Json)),
         ("ndjson", text(Format::Ndjson)),
         ("arrow", Output::Arrow),
+        ("xlsx", Output::Xlsx),
     ];
+    let fits = |output| output != Output::Xlsx || current.table.row_count() <= XLSX_ROWS_MAX;
     // Lengths may have to be counted, which reads values.
     let counted =
         |output| current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten();
-    let rows = formats.into_iter().map(|(format, output)| FormatOffer { format, bytes: counted(output) });
-    rows.chain(
-        current.offered_parquet().map(|file| FormatOffer { format: "parquet", bytes: Some(file.bytes()) }),
-    )
-    .collect()
+    let offered = formats.into_iter().filter(|(_, output)| fits(*output));
+    let rows = offered.map(|(format, output)| FormatOffer { format, bytes: counted(output) });
+    let parquet = current.offered_parquet();
+    rows.chain(parquet.map(|file| FormatOffer { format: "parquet", bytes: Some(file.bytes()) })).collect()
 }

@@ -1,10 +1,10 @@
-//! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON and Arrow with headers.
+//! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON, Arrow and Excel with headers.
 
 use crate::catalog::{DatasetVersion, FormatError, Table};
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::query::Page;
-use crate::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows};
+use crate::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
 use crate::words::counted;
 
 /// Estimated bytes of a cell without its column name, to reserve memory before rendering.
@@ -13,6 +13,9 @@ const CELL_SIZE_BYTES_GUESS: usize = 20;
 const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 /// The media type of an Arrow IPC stream.
 pub(in crate::http) const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
+/// The media type of an Excel workbook.
+pub(in crate::http) const XLSX_MEDIA_TYPE: &str =
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /// Renders the page. The rows go straight into the buffer that is sent.
 pub fn write(
@@ -52,6 +55,10 @@ pub(in crate::http) fn write_rows(
             render_arrow(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)?;
             Ok(RenderNotes::default())
         }
+        Output::Xlsx => {
+            let number = version.version.to_string();
+            render_xlsx(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)
+        }
     }
 }
 
@@ -70,6 +77,7 @@ pub(in crate::http) const fn content_type(output: Output) -> &'static str {
         Output::Text(Format::Ndjson) => "application/x-ndjson",
         Output::Text(Format::Sse) => "text/event-stream",
         Output::Arrow => ARROW_MEDIA_TYPE,
+        Output::Xlsx => XLSX_MEDIA_TYPE,
     }
 }
 
@@ -110,8 +118,15 @@ fn with_page_headers(response: Response, page: &Page) -> Response {
     response
 }
 
-/// Warns of numbers that were replaced by null.
+/// Warns of numbers that were replaced by null, and of texts that were cut.
 pub(in crate::http) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+    if notes.cut_texts > 0 {
+        let (texts, is) = (counted(notes.cut_texts, "text"), if notes.cut_texts == 1 { "is" } else { "are" });
+        return response.with_warning(format!(
+            "{texts} {is} longer than the 32,767 characters of a cell of Excel and end with a mark; \
+             other formats have the whole"
+        ));
+    }
     match non_finite_warning(notes) {
         Some(warning) => response.with_warning(warning),
         None => response,

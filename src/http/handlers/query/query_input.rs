@@ -5,7 +5,7 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::negotiation::choose;
 use crate::http::handlers::catalog::dataset_version;
-use crate::http::handlers::query::page_answer::ARROW_MEDIA_TYPE;
+use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::incoming::Incoming;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
@@ -15,19 +15,21 @@ use crate::render::{Format, Output};
 use crate::words::{any_of, placed, quoted};
 
 /// Media types of a page; the first name of each is its `Content-Type`.
-const OFFERS: [&[&str]; 4] = [
+const OFFERS: [&[&str]; 5] = [
     &["application/json"],
     &["text/csv", "application/csv"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &[ARROW_MEDIA_TYPE],
+    &[XLSX_MEDIA_TYPE],
 ];
 
 /// Words of the parameter `format`, in the order of the media types.
-pub(in crate::http) const FORMATS: [(&str, Output); 4] = [
+pub(in crate::http) const FORMATS: [(&str, Output); 5] = [
     ("json", Output::Text(Format::Json)),
     ("csv", Output::Text(Format::Csv)),
     ("ndjson", Output::Text(Format::Ndjson)),
     ("arrow", Output::Arrow),
+    ("xlsx", Output::Xlsx),
 ];
 
 /// Parameters of an address.

@@ -14,7 +14,7 @@ use crate::http::framing::stream_body::StreamBody;
 use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::page_answer::ARROW_MEDIA_TYPE;
+use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
@@ -25,7 +25,9 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
-use crate::render::{ARROW_VERSION, Document, Format, Labels, Output, renderer_version};
+use crate::render::{
+    ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
+};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -46,19 +48,21 @@ enum Form {
     Parquet,
 }
 
-const OFFERS: [&[&str]; 5] = [
+const OFFERS: [&[&str]; 6] = [
     &["text/csv", "application/csv"],
     &["application/json"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &[ARROW_MEDIA_TYPE],
     &[PARQUET_MEDIA_TYPE],
+    &[XLSX_MEDIA_TYPE],
 ];
-const FORMATS: [(&str, Form); 5] = [
+const FORMATS: [(&str, Form); 6] = [
     ("csv", Form::Rows(Output::Text(Format::Csv))),
     ("json", Form::Rows(Output::Text(Format::Json))),
     ("ndjson", Form::Rows(Output::Text(Format::Ndjson))),
     ("arrow", Form::Rows(Output::Arrow)),
     ("parquet", Form::Parquet),
+    ("xlsx", Form::Rows(Output::Xlsx)),
 ];
 
 fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -84,9 +88,20 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let Claimed { version, claim, .. } = claim(app, buyer, &dataset, version.clone(), wanted, content)?;
     let version = &version;
     verified(dataset.slug(), version)?;
+    fits_sheet(format, version.table.row_count())?;
     let content = Content::open(app, dataset.slug(), version, format)?;
     let file = File { app, slug: dataset.slug(), version, format, content, claim };
     file.answer(request)
+}
+
+/// Refuses a workbook of more rows than a sheet has.
+fn fits_sheet(format: Form, rows: u32) -> Result<(), ApiError> {
+    if format != Form::Rows(Output::Xlsx) || rows <= XLSX_ROWS_MAX {
+        return Ok(());
+    }
+    let message = format!("the dataset has {rows} rows, and a sheet of Excel at most {XLSX_ROWS_MAX}");
+    let hint = "download another format, or stream a part of the rows as a workbook";
+    Err(ApiError::new(ErrorKind::Unprocessable, message).with_reason("TOO_MANY_ROWS_FOR_XLSX", hint))
 }
 
 fn name_of(format: Form) -> &'static str {
@@ -108,7 +123,9 @@ impl<'a> Content<'a> {
     fn open(app: &App, slug: &str, version: &'a DatasetVersion, form: Form) -> Result<Self, ApiError> {
         let output = match form {
             Form::Rows(output) => output,
-            Form::Parquet => return offered_parquet(version, &row_formats()).map(Self::Parquet),
+            Form::Parquet => {
+                return offered_parquet(version, &row_formats(version.table.row_count())).map(Self::Parquet);
+            }
         };
         let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
         let number = version.version.to_string();
@@ -134,9 +151,10 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The formats that every version has.
-fn row_formats() -> Vec<&'static str> {
-    FORMATS.iter().filter(|(_, form)| *form != Form::Parquet).map(|(name, _)| *name).collect()
+/// The formats that a version of so many rows has in any case.
+fn row_formats(rows: u32) -> Vec<&'static str> {
+    let fits = |form: &Form| *form != Form::Parquet && fits_sheet(*form, rows).is_ok();
+    FORMATS.iter().filter(|(_, form)| fits(form)).map(|(name, _)| *name).collect()
 }
 
 /// The bytes that are sold.
@@ -296,12 +314,12 @@ impl File<'_> {
     fn validators(&self) -> Validators {
         let version = self.version;
         let (content, format) = (version.table.fingerprint(), self.format_name());
+        let labelled = |layout: &dyn std::fmt::Display| format!("{layout}-{}-{}", self.slug, version.version);
         let printer = match &self.content {
             Content::Rows { output: Output::Text(_), .. } => renderer_version(&version.table).to_string(),
-            // An Arrow stream names its dataset and version.
-            Content::Rows { output: Output::Arrow, .. } => {
-                format!("{ARROW_VERSION}-{}-{}", self.slug, version.version)
-            }
+            // An Arrow stream and a workbook name their dataset and version.
+            Content::Rows { output: Output::Arrow, .. } => labelled(&ARROW_VERSION),
+            Content::Rows { output: Output::Xlsx, .. } => labelled(&XLSX_VERSION),
             Content::Parquet(file) => file.sha256_hex().chars().take(TAG_DIGITS).collect(),
         };
         Validators {
@@ -320,6 +338,7 @@ impl File<'_> {
             Form::Rows(Output::Text(Format::Ndjson | Format::Sse)) => "application/x-ndjson",
             Form::Rows(Output::Text(Format::Csv)) => "text/csv; charset=utf-8; header=present",
             Form::Rows(Output::Arrow) => ARROW_MEDIA_TYPE,
+            Form::Rows(Output::Xlsx) => XLSX_MEDIA_TYPE,
             Form::Parquet => PARQUET_MEDIA_TYPE,
         }
     }

@@ -168,7 +168,7 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
 }
 
 impl Sending<'_, '_, '_, '_> {
-    /// Sends bytes of rows; with the last of them, the client has the first `whole` rows of an Arrow stream.
+    /// Sends bytes of rows; with the last of them, the client has the first `whole` rows of an Arrow stream or a sheet.
     fn send_rows(&mut self, bytes: &[u8], whole: u64) -> Result<(), Break> {
         let (end, reservation, app) = (&mut self.end, &self.reservation, self.app);
         let delivered = |delivered| {
@@ -179,7 +179,7 @@ impl Sending<'_, '_, '_, '_> {
         };
         match self.document.output() {
             Output::Text(format) => self.sink.send_rows(format, bytes, delivered)?,
-            Output::Arrow => {
+            Output::Arrow | Output::Xlsx => {
                 let rows = whole.saturating_sub(self.sink.rows());
                 self.sink.send_batch(bytes, rows, delivered)?;
             }

@@ -16,9 +16,11 @@ use crate::http::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::http::handlers::streams::stream_end::End;
 use crate::http::response::Response;
 use crate::ledger::{Pending, Reservation};
-use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES};
+use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowWriter};
+use crate::render::{
+    ArrowEncoder, Format, Labels, Next, Output, Packed, Pipeline, Progress, RowWriter, Tally, XlsxEncoder,
+};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 /// Rows of a unit of a stream at most.
@@ -46,15 +48,15 @@ pub(super) struct RowEvents {
 impl StreamBody for RowEvents {
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd {
         match self.send_rows(sink) {
-            Ok((passed, next_cursor)) => self.finish(sink, passed, next_cursor.as_deref()),
+            Ok(sent) => self.finish(sink, &sent),
             Err(broken) => self.break_off(sink, &broken),
         }
     }
 }
 
 impl RowEvents {
-    /// Sends every row. Gives how many were passed over, and the cursor behind the last one, where further rows exist.
-    fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<(u64, Option<String>), Break> {
+    /// Sends every row.
+    fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
         let table = &self.version.table;
         let plan = query::plan(&self.asked, table, &self.slug).map_err(|error| match error {
             QueryError::Format(error) => error.into(),
@@ -64,7 +66,7 @@ impl RowEvents {
         })?;
         let speaks = self.output == Output::Text(Format::Sse);
         let mut line = Line { sink, speaks, silence: Silence::new() };
-        let printer = self.begin_rows(&plan, &mut line)?;
+        let (printer, tally) = self.begin_rows(&plan, &mut line)?;
         let stream = begin(&plan, &mut line)?;
         let mut sending = Sending {
             plan: &plan,
@@ -78,44 +80,59 @@ impl RowEvents {
             queued: 0,
             size: STREAM_FIRST_ROWS,
             printer,
+            tally,
             bytes: 0,
             last: None,
         };
         self.app.encoder.run(&mut sending)?;
         let passed = self.passed_over.saturating_sub(sending.to_pass);
         let next_cursor = sending.next_cursor()?;
+        let mut tail = Vec::new();
+        if let Printer::Xlsx(encoder) = &sending.printer {
+            encoder.end(sending.tally.clone(), &mut tail);
+        }
         sink.await_delivery()?;
-        Ok((passed, next_cursor))
+        Ok(Sent { passed, next_cursor, tail })
     }
 
-    /// Sends what stands before the rows, and gives what encodes them.
-    fn begin_rows<'t>(&self, plan: &Plan<'t>, line: &mut Line<'_, '_>) -> Result<Printer<'t>, Break> {
+    /// Sends what stands before the rows, and gives what encodes them and what the end of a workbook has to know.
+    fn begin_rows<'t>(
+        &self,
+        plan: &Plan<'t>,
+        line: &mut Line<'_, '_>,
+    ) -> Result<(Printer<'t>, Tally), Break> {
         let mut head = Vec::new();
+        let number = self.version.version.to_string();
+        let labels = Labels { dataset: &self.slug, version: &number };
         match self.output {
             Output::Text(format) => {
                 if format == Format::Csv {
                     RowWriter::new(format, plan.table(), plan.columns())?.begin(&mut head);
                     line.send_rows(format, &head, |_| ())?;
                 }
-                Ok(Printer::Text(format, Arc::default()))
+                Ok((Printer::Text(format, Arc::default()), Tally::default()))
             }
             Output::Arrow => {
-                let number = self.version.version.to_string();
-                let labels = Labels { dataset: &self.slug, version: &number };
                 let encoder = ArrowEncoder::new(plan.table(), plan.columns(), labels, plan.limit())?;
                 encoder.begin(&mut head)?;
                 line.send(&head)?;
-                Ok(Printer::Arrow(Arc::new(encoder)))
+                Ok((Printer::Arrow(Arc::new(encoder)), Tally::default()))
+            }
+            Output::Xlsx => {
+                let encoder = XlsxEncoder::new(plan.table(), plan.columns(), labels)?;
+                let tally = encoder.begin(&mut head);
+                line.send(&head)?;
+                Ok((Printer::Xlsx(Arc::new(encoder)), tally))
             }
         }
     }
 
     /// Settles all rows and reports the end.
-    fn finish(self, sink: &mut ChunkSink<'_>, passed: u64, next_cursor: Option<&str>) -> StreamEnd {
+    fn finish(self, sink: &mut ChunkSink<'_>, sent: &Sent) -> StreamEnd {
         let rows = sink.rows();
         let receipt = self
             .reservation
-            .settle(passed.saturating_add(rows), self.app.clock.now())
+            .settle(sent.passed.saturating_add(rows), self.app.clock.now())
             .and_then(Pending::durable);
         let receipt = match receipt {
             Ok(receipt) => receipt,
@@ -125,9 +142,10 @@ impl RowEvents {
             }
         };
         let credits = receipt.charged;
-        let end = End { rows_returned: rows, next_cursor, credits_charged: credits };
-        let sent = end.say(self.output, self.summary, sink);
-        StreamEnd { rows, credits, complete: sent.is_ok() }
+        let end =
+            End { rows_returned: rows, next_cursor: sent.next_cursor.as_deref(), credits_charged: credits };
+        let said = end.say(self.output, self.summary, &sent.tail, sink);
+        StreamEnd { rows, credits, complete: said.is_ok() }
     }
 
     /// Reports the failure to the client if the format allows it. Delivered rows are charged, except those of a
@@ -148,6 +166,16 @@ impl RowEvents {
         }
         broken.settle(self.reservation, self.passed_over, sink, self.app.clock.now())
     }
+}
+
+/// What was sent, once all rows are.
+struct Sent {
+    /// Rows that were passed over.
+    passed: u64,
+    /// The cursor behind the last row, where further rows exist.
+    next_cursor: Option<String>,
+    /// The end of a workbook.
+    tail: Vec<u8>,
 }
 
 /// Finds the first rows. Pings the client if that takes long.
@@ -239,6 +267,8 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     /// Rows of the next unit.
     size: usize,
     printer: Printer<'t>,
+    /// What the end of a workbook has to know of the rows.
+    tally: Tally,
     /// Bytes sent so far.
     bytes: u64,
     last: Option<u32>,
@@ -287,6 +317,14 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
                 let rows = encoded.saturating_sub(self.line.sink.rows());
                 self.line.send_batch(bytes, rows, delivered)?;
             }
+            Printer::Xlsx(_) => {
+                let damaged = || Break::Damaged("a piece of a sheet lost its facts".to_owned());
+                let (bytes, packed) = Packed::off_the_end(bytes).ok_or_else(damaged)?;
+                self.tally.add(packed);
+                let encoded = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
+                let rows = encoded.saturating_sub(self.line.sink.rows());
+                self.line.send_batch(bytes, rows, delivered)?;
+            }
         }
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
@@ -311,6 +349,7 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
         let most = match self.printer {
             Printer::Text(..) => STREAM_ROWS_MAX,
             Printer::Arrow(_) => ARROW_BATCH_ROWS_MAX,
+            Printer::Xlsx(_) => XLSX_UNIT_ROWS_MAX,
         };
         usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, most)
     }

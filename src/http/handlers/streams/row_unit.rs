@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::catalog::FormatError;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
-use crate::render::{ArrowEncoder, Combinations, Format, Progress, RowWriter, Unit, encode_some};
+use crate::render::{
+    ArrowEncoder, Combinations, Format, Progress, RowWriter, Unit, XlsxEncoder, encode_some,
+};
 
 /// Rows between two event ids of a stream.
 const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
@@ -28,6 +30,8 @@ pub(super) enum Printer<'t> {
     Text(Format, Arc<Combinations>),
     /// Record batches behind a schema.
     Arrow(Arc<ArrowEncoder<'t>>),
+    /// Deflated pieces of a sheet, each with its facts behind it.
+    Xlsx(Arc<XlsxEncoder<'t>>),
 }
 
 impl Unit for RowUnit<'_, '_> {
@@ -37,6 +41,13 @@ impl Unit for RowUnit<'_, '_> {
             Printer::Text(format, combinations) => self.print(*format, combinations, rest, out),
             Printer::Arrow(encoder) => {
                 let rows = done.saturating_add(encoder.batch(rest, out)?);
+                Ok(Progress { rows, complete: rows >= self.rows.len() })
+            }
+            Printer::Xlsx(encoder) => {
+                let before = self.before.saturating_add(done as u64);
+                let (count, packed, _) = encoder.batch(rest, before, out)?;
+                out.extend_from_slice(&packed.to_bytes());
+                let rows = done.saturating_add(count);
                 Ok(Progress { rows, complete: rows >= self.rows.len() })
             }
         }

@@ -1,4 +1,4 @@
-//! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV or Arrow.
+//! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV, Arrow or an Excel workbook.
 
 use crate::catalog::Dataset;
 use crate::http::app::App;
@@ -10,7 +10,7 @@ use crate::http::handlers::catalog::dataset_answer::find_for_key;
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, content_type};
+use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE, content_type};
 use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, refuse};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
@@ -32,14 +32,20 @@ pub(in crate::http) const ROUTES: &[Route] =
 /// The place of the cursor in the body, as faults name it.
 const CURSOR: &str = "/cursor";
 
-const OFFERS: [&[&str]; 4] = [
+const OFFERS: [&[&str]; 5] = [
     &["text/event-stream"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &["text/csv", "application/csv"],
     &[ARROW_MEDIA_TYPE],
+    &[XLSX_MEDIA_TYPE],
 ];
-const FORMATS: [Output; 4] =
-    [Output::Text(Format::Sse), Output::Text(Format::Ndjson), Output::Text(Format::Csv), Output::Arrow];
+const FORMATS: [Output; 5] = [
+    Output::Text(Format::Sse),
+    Output::Text(Format::Ndjson),
+    Output::Text(Format::Csv),
+    Output::Arrow,
+    Output::Xlsx,
+];
 
 /// Refuses invalid requests before the first byte, and reserves the highest price of the stream.
 fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -141,13 +147,12 @@ pub fn stream_rows(
     buyer: Buyer<'_>,
     dataset: &Dataset,
     body: &[u8],
-    format: Format,
+    output: Output,
 ) -> Result<Response, ApiError> {
     let asked = Asked::json(body, STREAM_LIMIT_MAX).or_all_faults(dataset)?;
     let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
     let claimed = claim(app, buyer, dataset, version, Wanted::Stream, body)?;
     let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked)?;
-    let output = Output::Text(format);
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
@@ -196,24 +201,26 @@ pub(super) fn with_replay(response: Response, is_replayed: bool) -> Response {
 /// Events are encoded only for a client that refuses the plain form, because proxies often hold encoded events back.
 fn coding_of(request: &Incoming, output: Output) -> Option<Coding> {
     let wanted = coding::wanted(&request.accept_encoding());
-    let fits = output != Output::Text(Format::Sse) || wanted.refuses_plain;
+    // A workbook is deflated already.
+    let fits = !matches!(output, Output::Text(Format::Sse) | Output::Xlsx) || wanted.refuses_plain;
     wanted.coding.filter(|_| fits)
 }
 
 fn stream_format(request: &Incoming, summary: bool) -> Result<Output, ApiError> {
     let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
     match FORMATS.get(offer).copied().unwrap_or(Output::Text(Format::Sse)) {
-        Output::Arrow if summary => Err(no_summary()),
+        output @ (Output::Arrow | Output::Xlsx) if summary => Err(no_summary(output)),
         output => Ok(output),
     }
 }
 
-/// An Arrow stream has no place for a summary.
-fn no_summary() -> ApiError {
+/// An Arrow stream and a workbook have no place for a summary.
+fn no_summary(output: Output) -> ApiError {
+    let name = if output == Output::Xlsx { "a workbook" } else { "an Arrow stream" };
     ApiError::bad_request(vec![ValidationErrorBody::parameter(
         "SUMMARY_NOT_OFFERED",
         "summary",
-        placed("summary", "an Arrow stream has no place for it"),
+        placed("summary", &format!("{name} has no place for it")),
         "read the trailers X-Rows-Returned, X-Next-Cursor and X-Credits-Charged, or leave `summary` out",
     )])
 }

@@ -24,9 +24,15 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
-    /// Sends it. With `summary` it stands in the body too, as the last event, line or record. Arrow has its end mark, which
-    /// comes only now, so that a stream that broke off never looks whole.
-    pub(super) fn say(&self, output: Output, summary: bool, sink: &mut ChunkSink<'_>) -> io::Result<()> {
+    /// Sends it. With `summary` it stands in the body too, as the last event, line or record. Arrow has its end mark and a
+    /// workbook its `tail`, which come only now, so that a stream that broke off never looks whole.
+    pub(super) fn say(
+        &self,
+        output: Output,
+        summary: bool,
+        tail: &[u8],
+        sink: &mut ChunkSink<'_>,
+    ) -> io::Result<()> {
         sink.trailer("X-Rows-Returned", self.rows_returned.to_string());
         if let Some(cursor) = self.next_cursor {
             sink.trailer("X-Next-Cursor", cursor.to_owned());
@@ -39,6 +45,7 @@ impl End<'_> {
                 ArrowEncoder::end(&mut mark);
                 sink.send(&mark)
             }
+            Output::Xlsx => sink.send(tail),
         }
     }
 

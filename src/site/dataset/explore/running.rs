@@ -86,8 +86,8 @@ fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, Ap
     let (price, buy) = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
     let hidden = vec![("version", opened.dataset.current.version.to_string()), ("rows", rows.to_string())];
     let formats: &[(&'static str, &str)] = match rows {
-        ..=QUERY_LIMIT_MAX => &[("csv", "CSV"), ("ndjson", "NDJSON"), ("json", "JSON")],
-        _ => &[("csv", "CSV"), ("ndjson", "NDJSON")],
+        ..=QUERY_LIMIT_MAX => &[("csv", "CSV"), ("xlsx", "Excel"), ("ndjson", "NDJSON"), ("json", "JSON")],
+        _ => &[("csv", "CSV"), ("xlsx", "Excel"), ("ndjson", "NDJSON")],
     };
     let button = |(format, name): &(&'static str, &str)| Button {
         format: Some(*format),

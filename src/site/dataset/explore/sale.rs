@@ -191,10 +191,11 @@ pub(in crate::site::dataset) fn file(
     if form.text("version") != version {
         return problem(opened, Problem::Stale);
     }
-    let (format, ending) = match form.text("format") {
-        "csv" => (Format::Csv, "csv"),
-        "ndjson" => (Format::Ndjson, "ndjson"),
-        "json" if rows <= QUERY_LIMIT_MAX => (Format::Json, "json"),
+    let (output, ending) = match form.text("format") {
+        "csv" => (Output::Text(Format::Csv), "csv"),
+        "xlsx" => (Output::Xlsx, "xlsx"),
+        "ndjson" => (Output::Text(Format::Ndjson), "ndjson"),
+        "json" if rows <= QUERY_LIMIT_MAX => (Output::Text(Format::Json), "json"),
         _ => {
             return Err(validation_error(
                 "BODY_INVALID",
@@ -209,9 +210,9 @@ pub(in crate::site::dataset) fn file(
     let key = idempotency_key("file", &body);
     let buyer = buyer(opened, customer, &key);
     let sold = if rows <= QUERY_LIMIT_MAX {
-        whole(opened, buyer, &body, format)
+        whole(opened, buyer, &body, output)
     } else {
-        let streamed = stream_rows(opened.app, buyer, &opened.dataset, body.as_bytes(), format);
+        let streamed = stream_rows(opened.app, buyer, &opened.dataset, body.as_bytes(), output);
         streamed.map(|response| Outcome { response, rows: None, credits: None })
     };
     let Outcome { response, rows, credits } = match sold {
@@ -223,10 +224,10 @@ pub(in crate::site::dataset) fn file(
     Ok(Outcome { response: opened.visit.sent(response, opened.request, Cache::NoStore), rows, credits })
 }
 
-fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, format: Format) -> Result<Outcome, ApiError> {
+fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, output: Output) -> Result<Outcome, ApiError> {
     let slug = opened.dataset.slug();
     let print = |version: &DatasetVersion, columns: &[usize], page: &Page| {
-        print_page(Output::Text(format), slug, version, columns, page)
+        print_page(output, slug, version, columns, page)
     };
     let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), print)?;
     let Sold { printed: (response, _), rows, receipt, durable } = sold;

@@ -1,4 +1,4 @@
-//! Gathers the parts of a conversion: plans Parquet files, reads and spills texts, opens a store file to append to, and
+//! Gathers the parts of a conversion: plans Parquet files, spills Arrow and texts, opens a store file to append to, and
 //! joins their columns. Does not depend on builders.
 
 use std::collections::{HashMap, HashSet};
@@ -7,9 +7,9 @@ use std::path::Path;
 use indicatif::ProgressBar;
 use mercato_format::limits::{COLUMNS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use mercato_format::{ColumnKind, Table};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::convert::Conversion;
+use crate::convert::arrow::{self, ArrowSettings};
 use crate::convert::dataset::part::{Origin, ParquetPart, Part, PartValues};
 use crate::convert::dataset::store::{RowSequence, StorePart};
 use crate::convert::dataset::widen::{Shape, TextForm};
@@ -26,8 +26,6 @@ use crate::convert::text::{TextReader, TextShape, TextShapes};
 use crate::failure::Failure;
 use crate::progress;
 
-/// Descriptors that a conversion needs beside those of its files.
-const DESCRIPTORS_BESIDE: u64 = 256;
 /// Different Parquet schemas that are kept as text.
 const SCHEMAS_KEPT_MAX: usize = 16;
 
@@ -36,7 +34,7 @@ const SCHEMAS_KEPT_MAX: usize = 16;
 /// # Errors
 /// When a file is invalid or unsupported, the columns do not join, or the operating system fails.
 pub fn gather(conversion: &Conversion, files: Vec<InputFile>, directory: &Path) -> Result<Dataset, Failure> {
-    allow_descriptors(files.len())?;
+    resources::allow_descriptors(files.len())?;
     let mut gathering = Gathering {
         conversion,
         drop: conversion.drop.iter().cloned().collect(),
@@ -46,7 +44,7 @@ pub fn gather(conversion: &Conversion, files: Vec<InputFile>, directory: &Path) 
         bytes_in: 0,
     };
     let name = name_of(&files);
-    let planned = gathering.plan_all(&files)?;
+    let planned = gathering.plan_all(&files, directory)?;
     let (parts, shapes) = gathering.read_texts(files, planned, directory)?;
     gathering.join(name, parts, &shapes)
 }
@@ -58,24 +56,6 @@ fn name_of(files: &[InputFile]) -> String {
         [only] => only.name(),
         [first, others @ ..] => format!("{} and {} more", first.name(), others.len()),
     }
-}
-
-/// Raises the limit of open files, because every file stays open.
-fn allow_descriptors(files: usize) -> Result<(), Failure> {
-    let needed = files as u64 * 2 + DESCRIPTORS_BESIDE;
-    let limits = getrlimit(Resource::Nofile);
-    if limits.current.is_none_or(|current| current >= needed) {
-        return Ok(());
-    }
-    if limits.maximum.is_some_and(|maximum| maximum < needed) {
-        return Err(Failure::Usage(format!(
-            "{files} files: this system allows {} open files; raise the limit with `ulimit -Hn {needed}`, or join files",
-            limits.maximum.unwrap_or(0)
-        )));
-    }
-    let wanted = Rlimit { current: Some(needed), maximum: limits.maximum };
-    setrlimit(Resource::Nofile, wanted)
-        .map_err(|error| Failure::io(Path::new("open files"), "raise the limit of")(error.into()))
 }
 
 struct Gathering<'a> {
@@ -95,11 +75,12 @@ enum Planned {
 
 impl Gathering<'_> {
     /// Opens all files that are no texts, because their types matter for the texts.
-    fn plan_all(&mut self, files: &[InputFile]) -> Result<Vec<Option<Planned>>, Failure> {
+    fn plan_all(&mut self, files: &[InputFile], directory: &Path) -> Result<Vec<Option<Planned>>, Failure> {
         let mut planned = Vec::with_capacity(files.len());
         for file in files {
             planned.push(match (&file.path, file.format) {
                 (Some(path), InputFormat::Parquet) => Some(self.plan_file(path)?),
+                (Some(path), InputFormat::Arrow) => Some(self.plan_arrow(path, directory)?),
                 (Some(path), InputFormat::Store) => Some(self.open_store(path)?),
                 _ => None,
             });
@@ -113,11 +94,33 @@ impl Gathering<'_> {
         self.bytes_in = self.bytes_in.saturating_add(part.plan.source.byte_length());
         self.matched.extend(part.plan.matched_drops.iter().cloned());
         self.warnings.extend(part.plan.warnings.iter().cloned());
-        let schema = &part.plan.source_schema;
-        if self.schemas.len() < SCHEMAS_KEPT_MAX && !self.schemas.contains(schema) {
-            self.schemas.push(schema.clone());
-        }
+        self.keep_schema(part.plan.source_schema.clone());
         Ok(Planned::Parquet(Box::new(part)))
+    }
+
+    /// Spills an Arrow file or stream, and plans what was spilled.
+    fn plan_arrow(&mut self, path: &Path, directory: &Path) -> Result<Planned, Failure> {
+        let Conversion { memory_limit, interruption, progress, .. } = self.conversion;
+        let settings =
+            ArrowSettings { drop: &self.drop, directory, memory_limit: *memory_limit, interruption };
+        let length = path.metadata().map_or(0, |facts| facts.len());
+        let bar = if *progress { progress::bar("read", length, "bytes") } else { ProgressBar::hidden() };
+        let spilled = arrow::spill(path, &settings, &bar)?;
+        bar.finish_and_clear();
+        let name = path.display().to_string();
+        let source = Source::of_spilled(spilled.file, &name, interruption)
+            .map_err(Failure::io(path, "spill the rows of"))?;
+        let part = self.plan_source(source, &HashSet::new(), false)?;
+        self.bytes_in = self.bytes_in.saturating_add(spilled.bytes_in);
+        self.matched.extend(spilled.matched_drops);
+        self.keep_schema(spilled.schema);
+        Ok(Planned::Parquet(Box::new(part)))
+    }
+
+    fn keep_schema(&mut self, schema: String) {
+        if self.schemas.len() < SCHEMAS_KEPT_MAX && !self.schemas.contains(&schema) {
+            self.schemas.push(schema);
+        }
     }
 
     fn plan_source(

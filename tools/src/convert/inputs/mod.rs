@@ -24,6 +24,8 @@ pub const STANDARD_INPUT: &str = "-";
 pub enum InputFormat {
     /// Apache Parquet.
     Parquet,
+    /// An Arrow IPC file or stream.
+    Arrow,
     /// Comma-separated values with a header line.
     Csv,
     /// Tab-separated values with a header line.
@@ -47,6 +49,7 @@ impl InputFormat {
     pub fn name(self) -> &'static str {
         match self {
             InputFormat::Parquet => "Parquet",
+            InputFormat::Arrow => "Arrow",
             InputFormat::Csv => "CSV",
             InputFormat::Tsv => "TSV",
             InputFormat::Ndjson => "NDJSON",
@@ -119,6 +122,7 @@ fn format_of(path: &Path) -> Option<InputFormat> {
     let packed = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending));
     let format = match packed.unwrap_or(&name).rsplit_once('.')?.1 {
         "parquet" | "pq" => InputFormat::Parquet,
+        "arrow" | "arrows" | "feather" | "ipc" => InputFormat::Arrow,
         "csv" => InputFormat::Csv,
         "tsv" | "tab" => InputFormat::Tsv,
         "ndjson" | "jsonl" => InputFormat::Ndjson,
@@ -135,8 +139,15 @@ fn format_of_head(path: &Path) -> Result<Option<InputFormat>, Failure> {
     }
     let mut head = Vec::new();
     let file = File::open(path).map_err(Failure::io(path, "open"))?;
-    file.take(4).read_to_end(&mut head).map_err(Failure::io(path, "read"))?;
-    Ok((head == b"PAR1").then_some(InputFormat::Parquet))
+    file.take(8).read_to_end(&mut head).map_err(Failure::io(path, "read"))?;
+    Ok(match head.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => Some(InputFormat::Parquet),
+        // A file, and a stream, which begins with the metadata of its schema.
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, _, _, _, 0] => {
+            Some(InputFormat::Arrow)
+        }
+        _ => None,
+    })
 }
 
 /// The name of a file without the endings of its format and its compression.
@@ -156,8 +167,9 @@ fn unknown_format(path: &Path, remedy: &str) -> Failure {
     Failure::Refused {
         file: path.display().to_string(),
         section: "name".into(),
-        expected: "an ending .parquet, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst"
-            .into(),
+        expected:
+            "an ending .parquet, .arrow, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst"
+                .into(),
         found: "another".into(),
         remedy: remedy.into(),
     }
@@ -205,10 +217,13 @@ mod tests {
         assert_eq!(format("b.CSV"), Some(InputFormat::Csv));
         assert_eq!(format("b.tsv.gz"), Some(InputFormat::Tsv));
         assert_eq!(format("b.jsonl.zst"), Some(InputFormat::Ndjson));
+        for name in ["b.arrow", "b.arrows", "b.FEATHER", "b.ipc"] {
+            assert_eq!(format(name), Some(InputFormat::Arrow), "{name}");
+        }
         for other in ["b", "b.json", "b.gz", "b.parquet.gz", "b.csv.bak", ".csv/"] {
             assert_ne!(format(other), Some(InputFormat::Parquet), "{other}");
         }
-        assert_eq!(format("b.parquet.gz"), None);
+        assert_eq!((format("b.parquet.gz"), format("b.arrow.zst")), (None, None));
     }
 
     #[test]

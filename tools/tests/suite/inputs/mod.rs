@@ -1,5 +1,8 @@
-//! Inputs of the converter beside a single Parquet file: text files, several files, folders, standard input.
+//! Inputs of the converter beside a single Parquet file: Arrow, text files, several files, folders, standard
+//! input.
 
+mod arrow;
+mod arrow_hostile;
 mod diff;
 mod folders;
 mod hostile;

@@ -62,7 +62,9 @@ impl Rows {
 
     /// Warnings about the rows.
     pub(super) fn warnings(&self) -> Vec<String> {
-        non_finite_warning(&RenderNotes { non_finite: self.non_finite }).into_iter().collect()
+        non_finite_warning(&RenderNotes { non_finite: self.non_finite, ..RenderNotes::default() })
+            .into_iter()
+            .collect()
     }
 
     /// A JSON object that begins with the rows; `rest` is another object, whose members follow.
