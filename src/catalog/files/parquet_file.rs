@@ -32,7 +32,7 @@ const CHECKSUM_BYTES: usize = 8;
 /// Bytes of a SHA-256.
 const SHA256_BYTES: usize = 32;
 
-/// What the record of the publications says of the file. The seal detects edits, as that of the store file does.
+/// The record of the file among the publications. The seal detects edits, as that of the store file does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::catalog) struct ParquetFact {

@@ -39,7 +39,7 @@ pub(in crate::http) const PARQUET_MEDIA_TYPE: &str = "application/vnd.apache.par
 /// Digits of the SHA-256 of a Parquet file that its tag has.
 const TAG_DIGITS: usize = 32;
 
-/// What a file is.
+/// The form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Rows, printed when they are asked for.
@@ -283,7 +283,7 @@ impl File<'_> {
         })
     }
 
-    /// What sends the bytes.
+    /// The body that sends the bytes.
     fn body(&self, request: &Incoming, bytes: Bytes, paid: Paid) -> Box<dyn StreamBody> {
         let (app, request_id) = (self.app.long_work(), request.request_id().to_owned());
         match bytes {

@@ -168,7 +168,7 @@ impl RowEvents {
     }
 }
 
-/// What was sent, once all rows are.
+/// The end of a stream whose rows are all sent.
 struct Sent {
     /// Rows that were passed over.
     passed: u64,
@@ -267,7 +267,7 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     /// Rows of the next unit.
     size: usize,
     printer: Printer<'t>,
-    /// What the end of a workbook has to know of the rows.
+    /// Facts on the rows that the end of a workbook states.
     tally: Tally,
     /// Bytes sent so far.
     bytes: u64,
