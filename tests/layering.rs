@@ -86,7 +86,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
-    ("arrow_ipc", &["src/render/arrow/"]),
+    ("arrow_ipc", &["src/render/arrow/", "tools/src/convert/arrow/"]),
     ("ureq::", &["src/payments/stripe/client.rs"]),
     ("lettre", &["src/mail/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
