@@ -227,7 +227,7 @@ class Query:
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame. Needs `mercato[pandas]`."""
+        """All rows as a pandas DataFrame, decimals and dates as `pandas.ArrowDtype`. Needs `mercato[pandas]`."""
         found: pandas.DataFrame = self._client._driver.run(arrow.pandas_frame(self._client._core, self._question))
         return found
 

@@ -182,6 +182,10 @@ def test_other_libraries_take_tables(live: Live) -> None:
         frame, panda = query.to_polars(), query.to_pandas()
     assert isinstance(frame, polars.DataFrame)
     assert isinstance(panda, pandas.DataFrame)
+    assert isinstance(panda["o_totalprice"].dtype, pandas.ArrowDtype)
+    assert isinstance(panda["o_totalprice"][0], Decimal)
+    assert panda["o_totalprice"].tolist() == frame["o_totalprice"].to_list()
+    assert panda["o_orderdate"].tolist() == frame["o_orderdate"].to_list()
     assert frame["o_orderkey"].to_list() == panda["o_orderkey"].tolist() == sorted(frame["o_orderkey"].to_list())
 
 
