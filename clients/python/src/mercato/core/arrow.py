@@ -64,7 +64,7 @@ def polars_frame(core: Core, question: Question) -> Steps[Any]:
 
 
 def pandas_frame(core: Core, question: Question) -> Steps[Any]:
-    """All rows as a pandas DataFrame. Decimals and dates stay in Arrow's form: an object each takes most of the time."""
+    """All rows as a pandas DataFrame. Decimals and dates stay in Arrow's form: objects take most of the time."""
     library, types = pandas(), pyarrow().types
     found = yield from table(core, question)
 
