@@ -183,8 +183,9 @@ pub mod catalog {
 
 /// Bounds of rendering (`render/`).
 pub mod render {
-    /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches.
-    pub const UNIT_BYTES: u64 = 512 * 1024;
+    /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches, and less
+    /// than buffers that are returned to the system when freed.
+    pub const UNIT_BYTES: u64 = 448 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
     /// Rows of an Arrow record batch at most.

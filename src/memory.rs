@@ -1,10 +1,13 @@
-//! Makes the system's allocator give back at once what a large buffer held. Does not depend on commands.
+//! Makes the system's allocator return large buffers at once and keep small ones. Does not depend on commands.
 //!
 //! glibc maps a large buffer on its own, and unmaps it when it is freed. But each time it does so it raises the size
 //! from which it maps, up to 32 MiB, and from then on keeps buffers of that size in the heap of the thread, up to 64
 //! MiB a thread, which nobody counted. Naming the size in the environment, as mallopt(3) describes, stops the raising;
 //! the environment is read before `main`, so the program starts itself once more. The same way leads to huge pages, which
 //! spare a program that fills many large buffers most of its page faults.
+//!
+//! Naming that size also fixes the other bound, of free bytes at the end of a heap, at 128 KiB: a program that frees what a
+//! part of an answer took, and takes as much again, then has each page of it mapped anew. So that bound is named as well.
 
 /// Which pages large buffers are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,9 @@ mod glibc {
     use super::Pages;
 
     const MAP_THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
+    const TRIM_THRESHOLD: &str = "MALLOC_TRIM_THRESHOLD_";
+    /// Free bytes that a heap keeps at its end; a thread has at most one heap, and all have eight for each core.
+    const KEPT_BYTES_MAX: usize = 4 * 1024 * 1024;
     const TUNABLES: &str = "GLIBC_TUNABLES";
     /// Asks the kernel for huge pages where it gives them to who asks.
     const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
@@ -41,6 +47,7 @@ mod glibc {
             command.arg0(name);
         }
         command.args(arguments).env(MAP_THRESHOLD, bytes.to_string());
+        command.env(TRIM_THRESHOLD, KEPT_BYTES_MAX.to_string());
         if pages == Pages::Huge {
             let tunables = std::env::var(TUNABLES)
                 .map_or_else(|_| HUGE_PAGES.to_owned(), |others| format!("{others}:{HUGE_PAGES}"));
