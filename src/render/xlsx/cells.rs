@@ -1,10 +1,7 @@
 //! The cells of a column: numbers, dates and booleans where Excel holds their values exactly, else texts. Nulls have no
 //! cell. Does not depend on files.
 
-use std::borrow::Cow;
-
 use mercato_format::encode::{push_date, push_decimal, push_finite, push_timestamp, push_wide};
-use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, FloatWidth, FormatError, Table, TimeUnit};
 
 use crate::render::RenderNotes;
@@ -100,19 +97,19 @@ impl<'t> Column<'t> {
     ) -> Option<()> {
         match self.kind {
             ColumnKind::Text => {
-                if let Some(text) = text(&self.data, row)? {
+                if let Some(text) = self.data.text(row)? {
                     let text = std::str::from_utf8(&text).ok()?;
                     notes.cut_texts =
                         notes.cut_texts.saturating_add(u64::from(self.push_text(text, line, out)));
                 }
             }
             ColumnKind::Float => {
-                if let Some(value) = float(&self.data, row)? {
+                if let Some(value) = self.data.float(row)? {
                     self.push_float(value, line, out);
                 }
             }
             _ => {
-                if let Some(value) = integer(&self.data, row)? {
+                if let Some(value) = self.data.integer(row)? {
                     self.push_integer(value, line, out)?;
                 }
             }
@@ -302,51 +299,6 @@ fn letters(place: usize) -> String {
         rest = (rest - 1) / 26;
     }
     letters.iter().rev().collect()
-}
-
-/// The integer of a row: `Some(None)` for null, `None` when the file is damaged.
-fn integer(data: &ColumnData<'_>, row: u32) -> Option<Option<i128>> {
-    match data {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries { Some(None) } else { column.integer(code).map(Some) }
-        }
-        ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
-        ColumnData::Numbers(column) if column.width == 16 => column.values.get_wide(row as usize).map(Some),
-        ColumnData::Numbers(column) => column.values.get(row as usize).map(|value| Some(value.into())),
-        ColumnData::Texts(_) => None,
-    }
-}
-
-/// The double of a row: `Some(None)` for null, `None` when the file is damaged.
-fn float(data: &ColumnData<'_>, row: u32) -> Option<Option<f64>> {
-    match data {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries { Some(None) } else { column.float(code).map(Some) }
-        }
-        ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
-        ColumnData::Numbers(column) => {
-            column.values.get(row as usize).map(|value| Some(f64::from_bits(value.cast_unsigned())))
-        }
-        ColumnData::Texts(_) => None,
-    }
-}
-
-/// The text of a row: `Some(None)` for null, `None` when the file is damaged.
-fn text<'a>(data: &ColumnData<'a>, row: u32) -> Option<Option<Cow<'a, [u8]>>> {
-    let json = match data {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries {
-                return Some(None);
-            }
-            column.json.get(code)?
-        }
-        ColumnData::Texts(column) => column.json(row)?,
-        ColumnData::Numbers(_) => return None,
-    };
-    if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
 }
 
 #[cfg(test)]

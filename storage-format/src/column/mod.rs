@@ -9,9 +9,11 @@ mod texts;
 pub(crate) mod view;
 mod zones;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::array::UintArray;
+use crate::text::json_string_text;
 
 pub use dictionary::{Dictionary, TEXT_PADDING, TextTable};
 pub use numbers::{FENCE_RANKS, Numbers};
@@ -48,6 +50,57 @@ impl<'a> ColumnData<'a> {
             ColumnData::Numbers(column) => column.zones,
             ColumnData::Texts(column) => column.zones,
         }
+    }
+
+    /// The integer of a row, of a column of integers, decimals, booleans, dates or timestamps: `Some(None)` for null,
+    /// `None` when the file is damaged.
+    #[must_use]
+    pub fn integer(&self, row: u32) -> Option<Option<i128>> {
+        match self {
+            ColumnData::Dictionary(column) => {
+                let code = column.codes.get(row as usize)?;
+                if code == column.entries { Some(None) } else { column.integer(code).map(Some) }
+            }
+            ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
+            ColumnData::Numbers(column) if column.width == 16 => {
+                column.values.get_wide(row as usize).map(Some)
+            }
+            ColumnData::Numbers(column) => column.values.get(row as usize).map(|value| Some(value.into())),
+            ColumnData::Texts(_) => None,
+        }
+    }
+
+    /// The double of a row, of a column of floats: `Some(None)` for null, `None` when the file is damaged.
+    #[must_use]
+    pub fn float(&self, row: u32) -> Option<Option<f64>> {
+        match self {
+            ColumnData::Dictionary(column) => {
+                let code = column.codes.get(row as usize)?;
+                if code == column.entries { Some(None) } else { column.float(code).map(Some) }
+            }
+            ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
+            ColumnData::Numbers(column) => {
+                column.values.get(row as usize).map(|value| Some(f64::from_bits(value.cast_unsigned())))
+            }
+            ColumnData::Texts(_) => None,
+        }
+    }
+
+    /// The text of a row, of a column of texts: `Some(None)` for null, `None` when the file is damaged.
+    #[must_use]
+    pub fn text(&self, row: u32) -> Option<Option<Cow<'a, [u8]>>> {
+        let json = match self {
+            ColumnData::Dictionary(column) => {
+                let code = column.codes.get(row as usize)?;
+                if code == column.entries {
+                    return Some(None);
+                }
+                column.json.get(code)?
+            }
+            ColumnData::Texts(column) => column.json(row)?,
+            ColumnData::Numbers(_) => return None,
+        };
+        if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
     }
 }
 

@@ -8,7 +8,7 @@ use mercato_format::order::{float_key, wide_key};
 use mercato_format::{ColumnData, ColumnKind, Table};
 
 use super::{DiffOptions, Place, Version};
-use crate::convert::dataset::store::{self, RowSequence};
+use crate::convert::dataset::store::RowSequence;
 use crate::convert::sorted::{self, SORT_ROW_BYTES};
 use crate::failure::Failure;
 
@@ -111,11 +111,11 @@ impl<'a> OrderedRows<'a> {
 /// The key of a row; `None` when the file is damaged.
 fn key<'a>(values: &ColumnData<'a>, kind: ColumnKind, row: u32) -> Option<Key<'a>> {
     Some(match kind {
-        ColumnKind::Text => store::text(values, row)?.map_or(Key::Null, Key::Text),
+        ColumnKind::Text => values.text(row)?.map_or(Key::Null, Key::Text),
         ColumnKind::Float => {
-            store::float(values, row)?.map_or(Key::Null, |value| Key::Number(float_key(value).into()))
+            values.float(row)?.map_or(Key::Null, |value| Key::Number(float_key(value).into()))
         }
-        _ => store::integer(values, row)?.map_or(Key::Null, |value| Key::Number(wide_key(value))),
+        _ => values.integer(row)?.map_or(Key::Null, |value| Key::Number(wide_key(value))),
     })
 }
 

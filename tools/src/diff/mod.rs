@@ -11,7 +11,6 @@ use mercato::render::{Format, render_rows};
 use mercato_format::{ColumnData, ColumnKind, Table};
 use serde_json::value::RawValue;
 
-use crate::convert::dataset::store;
 use crate::failure::Failure;
 use keys::{Key, OrderedRows};
 use report::{ChangedCell, ChangedRow, ColumnChange, ColumnLine, Difference, RowChanges, Side};
@@ -251,12 +250,12 @@ impl Pair<'_> {
     /// Whether two rows have the same value; `None` when a file is damaged.
     fn is_same(&self, old: u32, new: u32) -> Option<bool> {
         Some(match self.kind {
-            ColumnKind::Text => store::text(&self.before, old)? == store::text(&self.after, new)?,
+            ColumnKind::Text => self.before.text(old)? == self.after.text(new)?,
             ColumnKind::Float => {
                 let bits = |value: Option<f64>| value.map(mercato_format::order::float_key);
-                bits(store::float(&self.before, old)?) == bits(store::float(&self.after, new)?)
+                bits(self.before.float(old)?) == bits(self.after.float(new)?)
             }
-            _ => store::integer(&self.before, old)? == store::integer(&self.after, new)?,
+            _ => self.before.integer(old)? == self.after.integer(new)?,
         })
     }
 }

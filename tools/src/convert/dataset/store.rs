@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, RowOrder, Table};
 
 use crate::convert::dataset::part::{Sink, extend_integers};
@@ -105,12 +104,12 @@ fn feed_rows(
         ColumnKind::Text => feed_texts(values, rows, sink),
         ColumnKind::Float => {
             let floats: Vec<Option<f64>> =
-                rows.iter().map(|row| float(values, *row)).collect::<Option<_>>()?;
+                rows.iter().map(|row| values.float(*row)).collect::<Option<_>>()?;
             Some(sink.builder.extend_floats(floats.into_iter()).map_err(Into::into))
         }
         _ => {
             let integers: Vec<Option<i128>> =
-                rows.iter().map(|row| integer(values, *row)).collect::<Option<_>>()?;
+                rows.iter().map(|row| values.integer(*row)).collect::<Option<_>>()?;
             if kind == ColumnKind::Boolean {
                 let booleans = integers.into_iter().map(|value| value.map(|value| value != 0));
                 return Some(sink.builder.extend_booleans(booleans).map_err(Into::into));
@@ -123,7 +122,7 @@ fn feed_rows(
 fn feed_texts(values: &ColumnData<'_>, rows: &[u32], sink: &mut Sink<'_>) -> Option<Result<(), FeedError>> {
     let (mut texts, mut decoded) = (Vec::with_capacity(rows.len()), 0);
     for row in rows {
-        let value = text(values, *row)?;
+        let value = values.text(*row)?;
         if let Some(Cow::Owned(text)) = &value {
             decoded += text.len();
         }
@@ -149,49 +148,4 @@ fn flush_texts(texts: &mut Vec<Option<Cow<'_, [u8]>>>, sink: &mut Sink<'_>) -> O
     let fed = sink.builder.extend_texts(valid.into_iter()).map_err(FeedError::from);
     texts.clear();
     Some(fed)
-}
-
-/// The integer of a row: `Some(None)` for null, `None` when the file is damaged.
-pub fn integer(values: &ColumnData<'_>, row: u32) -> Option<Option<i128>> {
-    match values {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries { Some(None) } else { column.integer(code).map(Some) }
-        }
-        ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
-        ColumnData::Numbers(column) if column.width == 16 => column.values.get_wide(row as usize).map(Some),
-        ColumnData::Numbers(column) => column.values.get(row as usize).map(|value| Some(value.into())),
-        ColumnData::Texts(_) => None,
-    }
-}
-
-/// The double of a row: `Some(None)` for null, `None` when the file is damaged.
-pub fn float(values: &ColumnData<'_>, row: u32) -> Option<Option<f64>> {
-    match values {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries { Some(None) } else { column.float(code).map(Some) }
-        }
-        ColumnData::Numbers(column) if !column.is_valid(row) => Some(None),
-        ColumnData::Numbers(column) => {
-            column.values.get(row as usize).map(|value| Some(f64::from_bits(value.cast_unsigned())))
-        }
-        ColumnData::Texts(_) => None,
-    }
-}
-
-/// The text of a row: `Some(None)` for null, `None` when the file is damaged.
-pub fn text<'a>(values: &ColumnData<'a>, row: u32) -> Option<Option<Cow<'a, [u8]>>> {
-    let json = match values {
-        ColumnData::Dictionary(column) => {
-            let code = column.codes.get(row as usize)?;
-            if code == column.entries {
-                return Some(None);
-            }
-            column.json.get(code)?
-        }
-        ColumnData::Texts(column) => column.json(row)?,
-        ColumnData::Numbers(_) => return None,
-    };
-    if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
 }
