@@ -215,7 +215,7 @@ impl DocumentUnit<'_> {
         if complete && self.ends {
             writer.end(out);
         }
-        Ok(Progress { rows: done.saturating_add(encoded), complete })
+        Ok(Progress::new(done.saturating_add(encoded), complete))
     }
 
     /// One batch, which ends at the latest with the chunk of its first row.
@@ -235,7 +235,7 @@ impl DocumentUnit<'_> {
         if complete && self.ends {
             ArrowEncoder::end(out);
         }
-        Ok(Progress { rows, complete })
+        Ok(Progress::new(rows, complete))
     }
 
     /// One batch of a sheet, which ends at the latest with the chunk of its first row.
@@ -259,7 +259,7 @@ impl DocumentUnit<'_> {
         if complete && self.ends {
             encoder.end(tally.clone(), out);
         }
-        Ok(Progress { rows, complete })
+        Ok(Progress::new(rows, complete))
     }
 
     /// The rows behind the first `done` ones, up to the end of a chunk.
@@ -323,7 +323,7 @@ mod tests {
         for unit in document.units(range) {
             let first = *start.get_or_insert(unit.bytes().start);
             assert_eq!(unit.bytes().start, first + all.len() as u64);
-            let mut progress = Progress { rows: 0, complete: false };
+            let mut progress = Progress::new(0, false);
             while !progress.complete {
                 let mut piece = Vec::new();
                 progress = unit.encode(progress.rows, &mut piece).unwrap();

@@ -30,9 +30,7 @@ pub use mercato_format::RenderedLengths;
 pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::{write_column_statistics, write_statistics};
-pub use xlsx::{
-    PACKED_BYTES, Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths,
-};
+pub use xlsx::{Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths};
 pub use years::has_expanded_years;
 
 /// The encoding of rows.

@@ -1,8 +1,8 @@
 //! The parallel encoder: idle cores encode units of rows ahead of a connection, which receives them in order.
 //!
 //! The sender encodes a unit itself when no thread has begun it, so no stream waits for another, and a slow client
-//! stops the encoding. Two limits bound the memory: units ahead of one connection, and units ahead of all. Does not
-//! depend on formats or sockets.
+//! stops the encoding. Two limits bound the memory: units ahead of one connection, and units ahead of all. It passes
+//! the bytes and facts of a piece on unread, and does not depend on sockets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use crate::render::xlsx::Packed;
 
 /// Units encoded ahead of one connection, including the one being sent.
 const UNITS_AHEAD_EACH: usize = 5;
@@ -33,6 +35,16 @@ pub struct Progress {
     pub rows: usize,
     /// Whether the unit is complete.
     pub complete: bool,
+    /// Facts on the deflated piece, of a sheet.
+    pub packed: Option<Packed>,
+}
+
+impl Progress {
+    /// The progress of a unit whose pieces need no facts.
+    #[must_use]
+    pub fn new(rows: usize, complete: bool) -> Progress {
+        Progress { rows, complete, packed: None }
+    }
 }
 
 /// The next step of a pipeline.
@@ -263,7 +275,7 @@ mod tests {
         fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
             self.encoded.fetch_add(1, Ordering::Relaxed);
             out.extend_from_slice(format!("{}.{done} ", self.number).as_bytes());
-            Ok(Progress { rows: done + 1, complete: done + 1 == self.rows })
+            Ok(Progress::new(done + 1, done + 1 == self.rows))
         }
     }
 

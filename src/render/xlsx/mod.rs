@@ -14,7 +14,7 @@ use crate::render::{Labels, RenderNotes};
 use cells::Column;
 pub use lengths::{XLSX_VERSION, xlsx_lengths};
 use package::Package;
-pub use package::{PACKED_BYTES, Packed, Tally};
+pub use package::{Packed, Tally};
 use sheet::Deflater;
 
 /// Rows of a sheet beneath its header row. Excel has no more.

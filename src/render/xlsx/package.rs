@@ -31,33 +31,6 @@ pub struct Packed {
     pub deflated: u64,
 }
 
-/// Bytes of a [`Packed`] in its own form.
-pub const PACKED_BYTES: usize = 20;
-
-impl Packed {
-    /// Its own form, for a piece whose bytes go through other hands.
-    #[must_use]
-    pub fn to_bytes(self) -> [u8; PACKED_BYTES] {
-        let mut bytes = [0; PACKED_BYTES];
-        let fields = self.crc.to_le_bytes().into_iter().chain(self.plain.to_le_bytes());
-        for (place, byte) in bytes.iter_mut().zip(fields.chain(self.deflated.to_le_bytes())) {
-            *place = byte;
-        }
-        bytes
-    }
-
-    /// Takes its own form off the end of bytes; `None` when they are too few.
-    #[must_use]
-    pub fn off_the_end(bytes: &[u8]) -> Option<(&[u8], Packed)> {
-        let (rest, own) = bytes.split_last_chunk::<PACKED_BYTES>()?;
-        let (crc, own) = own.split_first_chunk::<4>()?;
-        let (plain, deflated) = own.split_first_chunk::<8>()?;
-        let deflated = u64::from_le_bytes(*deflated.first_chunk::<8>()?);
-        let packed = Packed { crc: u32::from_le_bytes(*crc), plain: u64::from_le_bytes(*plain), deflated };
-        Some((rest, packed))
-    }
-}
-
 /// The sum of the pieces of a sheet, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
@@ -229,14 +202,6 @@ mod tests {
         let mut crc = Hasher::new();
         crc.update(plain);
         Packed { crc: crc.finalize(), plain: plain.len() as u64, deflated: deflated.len() as u64 }
-    }
-
-    #[test]
-    fn piece_survives_its_own_form() {
-        let piece = Packed { crc: 0xdead_beef, plain: u64::MAX - 3, deflated: 77 };
-        let bytes = [b"abc".as_slice(), &piece.to_bytes()].concat();
-        assert_eq!(Packed::off_the_end(&bytes), Some((b"abc".as_slice(), piece)));
-        assert_eq!(Packed::off_the_end(&bytes[..19]), None);
     }
 
     #[test]

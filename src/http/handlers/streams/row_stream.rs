@@ -19,7 +19,7 @@ use crate::ledger::{Pending, Reservation};
 use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
 use crate::render::{
-    ArrowEncoder, Format, Labels, Next, Output, Packed, Pipeline, Progress, RowWriter, Tally, XlsxEncoder,
+    ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowWriter, Tally, XlsxEncoder,
 };
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
@@ -312,15 +312,10 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
         };
         match unit.printer {
             Printer::Text(format, _) => self.line.send_rows(format, bytes, delivered)?,
-            Printer::Arrow(_) => {
-                let encoded = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
-                let rows = encoded.saturating_sub(self.line.sink.rows());
-                self.line.send_batch(bytes, rows, delivered)?;
-            }
-            Printer::Xlsx(_) => {
-                let damaged = || Break::Damaged("a piece of a sheet lost its facts".to_owned());
-                let (bytes, packed) = Packed::off_the_end(bytes).ok_or_else(damaged)?;
-                self.tally.add(packed);
+            Printer::Arrow(_) | Printer::Xlsx(_) => {
+                if let Some(packed) = progress.packed {
+                    self.tally.add(packed);
+                }
                 let encoded = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
                 let rows = encoded.saturating_sub(self.line.sink.rows());
                 self.line.send_batch(bytes, rows, delivered)?;

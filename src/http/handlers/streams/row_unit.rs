@@ -30,7 +30,7 @@ pub(super) enum Printer<'t> {
     Text(Format, Arc<Combinations>),
     /// Record batches behind a schema.
     Arrow(Arc<ArrowEncoder<'t>>),
-    /// Deflated pieces of a sheet, each with its facts behind it.
+    /// Deflated pieces of a sheet.
     Xlsx(Arc<XlsxEncoder<'t>>),
 }
 
@@ -41,14 +41,13 @@ impl Unit for RowUnit<'_, '_> {
             Printer::Text(format, combinations) => self.print(*format, combinations, rest, out),
             Printer::Arrow(encoder) => {
                 let rows = done.saturating_add(encoder.batch(rest, out)?);
-                Ok(Progress { rows, complete: rows >= self.rows.len() })
+                Ok(Progress::new(rows, rows >= self.rows.len()))
             }
             Printer::Xlsx(encoder) => {
                 let before = self.before.saturating_add(done as u64);
                 let (count, packed, _) = encoder.batch(rest, before, out)?;
-                out.extend_from_slice(&packed.to_bytes());
                 let rows = done.saturating_add(count);
-                Ok(Progress { rows, complete: rows >= self.rows.len() })
+                Ok(Progress { packed: Some(packed), ..Progress::new(rows, rows >= self.rows.len()) })
             }
         }
     }
@@ -82,7 +81,7 @@ impl RowUnit<'_, '_> {
                 break;
             }
         }
-        Ok(Progress { rows: self.rows.len().saturating_sub(rest.len()), complete: rest.is_empty() })
+        Ok(Progress::new(self.rows.len().saturating_sub(rest.len()), rest.is_empty()))
     }
 
     /// The first of the rows, with its id.
