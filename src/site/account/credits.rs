@@ -59,7 +59,7 @@ pub fn page(
         head: area.head(Tab::Credits, words.credits, &[Done::Cancelled]),
         words,
         balance: area.credits(area.account.credits()),
-        entries: pages.entries.iter().map(|entry| EntryLine::of(area, entry)).collect(),
+        entries: pages.entries.iter().map(|entry| EntryLine::of(visit, words, entry)).collect(),
         pages,
         buy: provider.is_none().then(|| buy(area)),
         offer: Offer::of(app, area, problem)?,

@@ -19,6 +19,8 @@ pub const BEFORE: &str = "before";
 
 /// A page of entries, and the links to the other pages.
 pub struct EntryPage {
+    /// The words of its links.
+    pub words: &'static AccountWords,
     /// Newest first.
     pub entries: Vec<Entry>,
     /// The links to all entries and to purchases alone.
@@ -44,6 +46,7 @@ impl EntryPage {
         let here = if is_credited { &credited } else { all };
         let kind = |text, url: &Url, is_current| NavLink { text, url: url.to_string(), is_current };
         Self {
+            words,
             kinds: [kind(words.everything, all, !is_credited), kind(words.purchases, &credited, is_credited)],
             nothing: if history.before.is_some() { words.no_entries_yet } else { words.no_entries },
             newest: before(visit).map(|_| here.to_string()),
@@ -79,12 +82,12 @@ pub struct EntryLine {
 
 impl EntryLine {
     /// An entry as text.
-    pub fn of(area: &Area, entry: &Entry) -> Self {
-        let numbers = area.visit.numbers;
+    pub fn of(visit: &Visit, words: &AccountWords, entry: &Entry) -> Self {
+        let numbers = visit.numbers;
         let is_purchase = entry.kind == EntryKind::Purchase;
         Self {
             at: numbers.minute(entry.at),
-            kind: kind(area.words, entry.kind),
+            kind: kind(words, entry.kind),
             dataset: entry.dataset.clone(),
             change: numbers.change(entry.amount),
             balance: numbers.integer(entry.balance),
@@ -101,7 +104,7 @@ pub fn newest(app: &App, area: &Area, limit: usize) -> Result<Vec<Entry>, ApiErr
 }
 
 /// The kind of an entry in words.
-pub const fn kind(words: &AccountWords, kind: EntryKind) -> &'static str {
+const fn kind(words: &AccountWords, kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Purchase => words.purchase,
         EntryKind::Charge => words.charge,

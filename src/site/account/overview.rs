@@ -48,7 +48,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             facts: facts(app, &area, &view, valid),
             lacks_key: valid == 0 && !area.must_confirm,
             keys: area.visit.link("/account/keys").to_string(),
-            entries: newest.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
+            entries: newest.iter().map(|entry| EntryLine::of(&area.visit, area.words, entry)).collect(),
             credits: area.visit.link("/account/credits").to_string(),
         };
         area.visit.answer(request, &page, Cache::NoStore)

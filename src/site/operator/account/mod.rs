@@ -6,7 +6,7 @@ mod entries;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use entries::EntryLine;
+use entries::OperatorLine;
 
 use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
@@ -21,7 +21,6 @@ use crate::ledger::{AccountHandle, AccountView, Plan, UsageLine, UsageQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::entries::{BEFORE, EntryPage, KIND};
 use crate::site::account::form_view::FormView;
-use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
@@ -49,12 +48,11 @@ struct AccountPage {
     frame: Frame,
     head: Head,
     words: &'static OperatorWords,
-    common: &'static AccountWords,
     balance: String,
     facts: Vec<(&'static str, String)>,
     keys: Vec<KeyLine>,
     more_keys: Option<String>,
-    entries: Vec<EntryLine>,
+    entries: Vec<OperatorLine>,
     pages: EntryPage,
     plot: Option<Histogram>,
     usage: Vec<Used>,
@@ -139,7 +137,6 @@ pub fn page(
         frame: operator.frame(Page::Accounts, &title),
         head: Head { problem: forms.unplaced_problem(), ..head },
         words,
-        common: operator.common,
         balance: operator.credits(view.credits),
         facts: facts(app, operator, &view),
         keys: view
@@ -150,7 +147,7 @@ pub fn page(
             .map(|key| KeyLine::of(app, operator, key, now))
             .collect(),
         more_keys: (more > 0).then(|| fill(operator.common.and_more, more)),
-        entries: pages.entries.iter().map(|entry| EntryLine::of(operator, entry)).collect(),
+        entries: pages.entries.iter().map(|entry| OperatorLine::of(operator, entry)).collect(),
         pages,
         plot: (!usage.is_empty()).then(|| plot(operator, now.day(), &usage)),
         usage: used(operator, &usage),
