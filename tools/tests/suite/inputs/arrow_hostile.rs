@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
@@ -99,6 +100,15 @@ fn wrong_texts_keys_and_offsets_are_refused() {
     refused("a.arrows", wrong, &["a.arrows", "record batch 0"]);
 }
 
+/// Checks that a file is refused with these words, in 64 MiB.
+fn check_refusal_within_limit(folder: &Path, name: &str, words: &[&str]) {
+    let (succeeded, own, _) = peaks(folder, &[&[name][..], &LIMIT].concat());
+    assert!(!succeeded && own <= 64 * MEBIBYTE + MARGIN, "{name}: {own} bytes");
+    let mut conversion = conversion(folder, &[name]);
+    conversion.memory_limit = 64 * MEBIBYTE;
+    check_refusal(&conversion, words);
+}
+
 #[test]
 fn announced_sizes_do_not_reserve_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,11 +126,7 @@ fn announced_sizes_do_not_reserve_memory() {
         ("b.arrow", ["b.arrow", "expected at most"]),
         ("c.arrows", ["message at byte 0", "metadata of 1 to"]),
     ] {
-        let (succeeded, own, _) = peaks(folder.path(), &[&[name][..], &LIMIT].concat());
-        assert!(!succeeded && own <= 64 * MEBIBYTE + MARGIN, "{name}: {own} bytes");
-        let mut conversion = conversion(folder.path(), &[name]);
-        conversion.memory_limit = 64 * MEBIBYTE;
-        check_refusal(&conversion, &words);
+        check_refusal_within_limit(folder.path(), name, &words);
     }
 }
 
@@ -149,11 +155,7 @@ fn too_many_columns_are_refused_within_limit() {
         let mut writer = StreamWriter::try_new(Vec::new(), &Schema::new(fields)).unwrap();
         writer.finish().unwrap();
         put(folder.path(), name, writer.into_inner().unwrap());
-        let (succeeded, own, _) = peaks(folder.path(), &[&[name][..], &LIMIT].concat());
-        assert!(!succeeded && own <= 64 * MEBIBYTE + MARGIN, "{name}: {own} bytes");
-        let mut conversion = conversion(folder.path(), &[name]);
-        conversion.memory_limit = 64 * MEBIBYTE;
-        check_refusal(&conversion, &words);
+        check_refusal_within_limit(folder.path(), name, &words);
     }
 }
 
