@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,26 @@ def check_readers(body: bytes, table: pa.Table) -> None:
                 raise SystemExit(f"{name!r}: DuckDB reads other values")
 
 
+def check_exports(tools: Path, rng: random.Random, folder: Path, form: str, read_back: Callable[[bytes], pa.Table]) -> int:
+    """Exports of files with few rows, also of moments in INT96."""
+    values = 0
+    for count in (0, 1, 200):
+        table = pa.table(source.flat_columns(rng, count) | source.nested_columns(rng, count))
+        for label, options in {"defaults": {}, "int96": {"use_deprecated_int96_timestamps": True}}.items():
+            written = table
+            if label == "int96":
+                far = [f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.unit != "ns"]
+                written = table.drop_columns(far)
+            path = folder / "table.parquet"
+            pq.write_table(written, path, **options)
+            store = path.with_suffix(".mcol")
+            source.run(tools, "convert", path, "--output", store, "--force", "--json")
+            exported = source.run(tools, "export", store, "--format", form)
+            wanted = wanted_columns(source.read(path, written), label == "int96")
+            values += check(f"export, {label}, {count} rows", read_back(exported), wanted, count)
+    return values
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--binaries", required=True, type=Path)
@@ -200,20 +221,7 @@ def main() -> None:
     values = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for count in (0, 1, 200):
-            table = pa.table(source.flat_columns(rng, count) | source.nested_columns(rng, count))
-            for label, options in {"defaults": {}, "int96": {"use_deprecated_int96_timestamps": True}}.items():
-                written = table
-                if label == "int96":
-                    far = [f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.unit != "ns"]
-                    written = table.drop_columns(far)
-                path = folder / "table.parquet"
-                pq.write_table(written, path, **options)
-                store = path.with_suffix(".mcol")
-                source.run(tools, "convert", path, "--output", store, "--force", "--json")
-                exported = source.run(tools, "export", store, "--format", "arrow")
-                wanted = wanted_columns(source.read(path, written), label == "int96")
-                values += check(f"export, {label}, {count} rows", read("export", exported), wanted, count)
+        values += check_exports(tools, rng, folder, "arrow", lambda exported: read("export", exported))
         table = pa.table(source.flat_columns(rng, arguments.rows) | source.nested_columns(rng, arguments.rows))
         path = folder / "everything.parquet"
         pq.write_table(table, path)

@@ -242,26 +242,6 @@ def client_of(service: Service, slug: str) -> Client:
     return client
 
 
-def check_exports(tools: Path, rng: random.Random, folder: Path) -> int:
-    """Files of few rows, also of moments in INT96."""
-    values = 0
-    for count in (0, 1, 200):
-        table = pa.table(source.flat_columns(rng, count) | source.nested_columns(rng, count))
-        for label, options in {"defaults": {}, "int96": {"use_deprecated_int96_timestamps": True}}.items():
-            written = table
-            if label == "int96":
-                far = [f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.unit != "ns"]
-                written = table.drop_columns(far)
-            path = folder / "table.parquet"
-            pq.write_table(written, path, **options)
-            store = path.with_suffix(".mcol")
-            source.run(tools, "convert", path, "--output", store, "--force", "--json")
-            exported = source.run(tools, "export", store, "--format", "parquet")
-            wanted = arrow.wanted_columns(source.read(path, written), label == "int96")
-            values += arrow.check(f"export, {label}, {count} rows", pq.read_table(io.BytesIO(exported)), wanted, count)
-    return values
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--binaries", required=True, type=Path)
@@ -271,7 +251,8 @@ def main() -> None:
     rng = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        values = check_exports(arguments.binaries / "mercato-tools", rng, folder)
+        tools = arguments.binaries / "mercato-tools"
+        values = arrow.check_exports(tools, rng, folder, "parquet", lambda file: pq.read_table(io.BytesIO(file)))
         columns = source.flat_columns(rng, arguments.rows) | source.nested_columns(rng, arguments.rows)
         columns["long text"] = pa.array(["x" * 70_000 if row % 500 == 0 else "" for row in range(arguments.rows)])
         tables = {"everything": pa.table(columns), "wide": wide_table(rng)}
