@@ -37,6 +37,14 @@ impl AuditReport {
     pub const fn is_balanced(&self) -> bool {
         self.difference_count == 0
     }
+
+    /// Names a difference.
+    pub(super) fn differ(&mut self, difference: String) {
+        self.difference_count += 1;
+        if self.differences.len() < DIFFERENCES_NAMED_MAX {
+            self.differences.push(difference);
+        }
+    }
 }
 
 /// Entries that are being added up.
@@ -176,10 +184,7 @@ impl Audit {
     }
 
     fn differ(&mut self, difference: String) {
-        self.report.difference_count += 1;
-        if self.report.differences.len() < DIFFERENCES_NAMED_MAX {
-            self.report.differences.push(difference);
-        }
+        self.report.differ(difference);
     }
 }
 

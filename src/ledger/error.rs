@@ -147,6 +147,9 @@ pub enum OpenError {
         /// The newest record of the log.
         found: u64,
     },
+    /// The database of the books refuses, or cannot be reached.
+    #[error("the database of the books: {0}")]
+    Database(String),
     /// The books could not begin to work.
     #[error("the books cannot begin to work: {0}")]
     Start(String),

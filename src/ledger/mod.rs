@@ -25,6 +25,7 @@ mod log;
 mod operator;
 mod payments;
 mod pending;
+mod postgres;
 mod progress;
 mod records;
 mod report;
@@ -66,6 +67,7 @@ pub use payments::{
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
+pub use postgres::{AddressError, DatabaseAddress, Migrated};
 pub use price::{CURRENCY, Price};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
@@ -84,6 +86,7 @@ use crate::histogram::Counted;
 use books::Books;
 use directory::Directory;
 use local::LocalBooks;
+use postgres::PostgresBooks;
 use records::keys::{api_key, key_limits, key_record};
 use records::logins::{closing, email, login, one_time_token, password_hash, session_record, token};
 use records::payments::{checkout, price, reversal};
@@ -157,6 +160,16 @@ impl Ledger {
     pub fn open(path: &Path, options: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
         let directory = Arc::<Directory>::default();
         let books = LocalBooks::open(path, options.durability, Arc::clone(&directory), now)?;
+        Ok(Ledger::over(Arc::new(books), directory))
+    }
+
+    /// Opens the books of a database, whose schema must be the one of this program ([`migrate_books`]). Other servers may have
+    /// them open, too.
+    ///
+    /// Reservations of servers that are gone are settled as their last notes say.
+    pub fn open_database(address: &DatabaseAddress, now: Moment) -> Result<Ledger, OpenError> {
+        let directory = Arc::<Directory>::default();
+        let books = PostgresBooks::open(address, Arc::clone(&directory), now)?;
         Ok(Ledger::over(Arc::new(books), directory))
     }
 
@@ -305,6 +318,11 @@ impl Ledger {
         let affordable = payment.is_ok() && is_within;
         Ok(Estimate { credits_required, credits_available: balance.credits, affordable })
     }
+}
+
+/// Makes the schema of books in a database, or brings it to the version of this program. Does nothing where that is done.
+pub fn migrate_books(address: &DatabaseAddress) -> Result<Migrated, OpenError> {
+    postgres::migrate(address)
 }
 
 impl Drop for Ledger {

@@ -14,13 +14,14 @@ pub(super) struct Progress {
     at: AtomicI64,
     is_answered: AtomicBool,
     is_waived: AtomicBool,
+    is_fenced: AtomicBool,
 }
 
 impl Progress {
     pub(super) fn new(now: Moment) -> Arc<Progress> {
         let at = AtomicI64::new(now.unix_millis());
-        let (is_answered, is_waived) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Progress { delivered: AtomicU64::new(0), at, is_answered, is_waived })
+        let [is_answered, is_waived, is_fenced] = [false; 3].map(AtomicBool::new);
+        Arc::new(Progress { delivered: AtomicU64::new(0), at, is_answered, is_waived, is_fenced })
     }
 
     /// Notes the rows that were written to the connection so far.
@@ -38,6 +39,15 @@ impl Progress {
     pub(super) fn waive(&self, now: Moment) {
         self.note(0, now);
         self.is_waived.store(true, Ordering::Relaxed);
+    }
+
+    /// Others may settle the reservation from now on: the stream must end.
+    pub(super) fn fence(&self) {
+        self.is_fenced.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.is_fenced.load(Ordering::Relaxed)
     }
 
     pub(super) fn delivered(&self) -> u64 {

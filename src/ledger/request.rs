@@ -16,6 +16,7 @@ use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::IDEMPOTENCY_KEY_BYTES_MAX;
 
 /// Rows of an answer: those of a page, to be paid, or the most that a stream can return, to be set aside.
+#[derive(Clone)]
 pub struct ChargeRequest {
     /// The account that pays.
     pub account: AccountHandle,
@@ -34,6 +35,7 @@ pub struct ChargeRequest {
 }
 
 /// A file to be downloaded, whole or in parts.
+#[derive(Clone)]
 pub struct DownloadRequest {
     /// The rows of the whole file.
     pub charge: ChargeRequest,
@@ -160,11 +162,26 @@ pub struct Receipt {
     pub(super) undo: Undo,
 }
 
+impl Receipt {
+    /// The same for books that give it back later, on another thread.
+    pub(super) fn copy(&self) -> Receipt {
+        let Receipt { charged, remaining, free_queries_remaining, replayed, .. } = *self;
+        Receipt {
+            charged,
+            remaining,
+            free_queries_remaining,
+            replayed,
+            caps: self.caps.clone(),
+            undo: self.undo.clone(),
+        }
+    }
+}
+
 /// The key of a record, and what it held before.
 pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
 
 /// The data for a refund of a charge.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Undo {
     pub(super) account: AccountId,
     pub(super) key: Option<KeyId>,

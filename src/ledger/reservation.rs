@@ -49,6 +49,11 @@ impl Reservation {
         rows.saturating_sub(self.reserved.paid_before).min(self.reserved.credits)
     }
 
+    /// Whether the response must end, because this server may not charge for further rows any more.
+    pub fn is_over(&self) -> bool {
+        self.reserved.progress.is_fenced()
+    }
+
     /// Notes the delivered rows from the beginning of the response. Cheap enough for every write.
     pub fn delivered(&self, rows: u64, now: Moment) {
         self.reserved.progress.note(rows, now);

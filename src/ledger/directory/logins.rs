@@ -65,12 +65,18 @@ impl LoginDirectory {
     /// Publishes an open session. A published one already holds a later moment of its last use.
     pub(in crate::ledger) fn publish_session(&self, record: &SessionRecord) {
         let mut tables = self.tables.write();
-        if tables.sessions.contains_key(&record.token) {
+        if let Some(shown) = tables.sessions.get(&record.token) {
+            shown.0.last_seen_at.fetch_max(record.last_seen_at.unix_millis(), Ordering::Relaxed);
             return;
         }
         let session = SessionHandle::new(record);
         tables.sessions_of.entry(record.account).or_default().push(session.clone());
         tables.sessions.insert(record.token, session);
+    }
+
+    /// How many sessions are shown.
+    pub(in crate::ledger) fn open_sessions(&self) -> usize {
+        self.tables.read().sessions.len()
     }
 
     /// Ends a session for all readers.

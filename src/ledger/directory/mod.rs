@@ -7,9 +7,9 @@ mod logins;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::account::{AccountRecord, Balance, Plan};
 use super::api_key::KeyHash;
@@ -27,6 +27,9 @@ pub use logins::{SessionHandle, SessionView};
 pub(super) struct Directory {
     tables: RwLock<Tables>,
     relations: RwLock<Arc<Relations>>,
+    /// Accounts that were asked for, where others change their balances.
+    asked: Mutex<Vec<AccountId>>,
+    is_following: AtomicBool,
     logins: LoginDirectory,
 }
 
@@ -42,11 +45,39 @@ impl Directory {
     /// The key with this hash.
     pub(super) fn find(&self, presented: &KeyHash) -> Option<KeyHandle> {
         let key = self.read(|tables| tables.keys_by_hash.get(&presented.handle()).cloned())?;
-        key.0.hash.matches(presented).then_some(key)
+        let key = key.0.hash.matches(presented).then_some(key)?;
+        self.note_asked(&key.0.account);
+        Some(key)
     }
 
     pub(super) fn account(&self, id: AccountId) -> Option<AccountHandle> {
+        let account = self.shown(id)?;
+        self.note_asked(&account);
+        Some(account)
+    }
+
+    fn shown(&self, id: AccountId) -> Option<AccountHandle> {
         self.read(|tables| tables.accounts.get(&id).cloned())
+    }
+
+    /// From now on notes which accounts are asked for.
+    pub(super) fn follow(&self) {
+        self.is_following.store(true, Ordering::Relaxed);
+    }
+
+    fn note_asked(&self, account: &AccountHandle) {
+        if self.is_following.load(Ordering::Relaxed) && !account.0.is_asked.swap(true, Ordering::Relaxed) {
+            self.asked.lock().push(account.id());
+        }
+    }
+
+    /// The accounts that were asked for since the last time.
+    pub(super) fn take_asked(&self) -> Vec<AccountId> {
+        let asked = std::mem::take(&mut *self.asked.lock());
+        for account in asked.iter().filter_map(|id| self.shown(*id)) {
+            account.0.is_asked.store(false, Ordering::Relaxed);
+        }
+        asked
     }
 
     pub(super) fn key(&self, id: KeyId) -> Option<KeyHandle> {
@@ -78,14 +109,24 @@ impl Directory {
     }
 
     /// Shows an account as it now is. Handles that are out in the world see it too.
-    pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64, closed_at: Option<Moment>) {
-        let shown = Shown { balance: record.balance, reserved, closed_at };
-        if let Some(handle) = self.account(record.id) {
-            *handle.0.shown.write() = shown;
+    /// Of two states of one account the one with the higher version stays, in whatever order they come.
+    pub(super) fn publish_account(
+        &self,
+        record: &AccountRecord,
+        reserved: u64,
+        closed_at: Option<Moment>,
+        version: u64,
+    ) {
+        let shown = Shown { balance: record.balance, reserved, closed_at, version };
+        if let Some(handle) = self.shown(record.id) {
+            handle.show(shown);
             return;
         }
-        let handle = AccountHandle::new(record, shown);
-        self.write(|tables| tables.accounts.insert(record.id, handle));
+        self.write(|tables| {
+            let handle =
+                tables.accounts.entry(record.id).or_insert_with(|| AccountHandle::new(record, shown));
+            handle.show(shown);
+        });
     }
 
     /// Shows a key as it now is. Its account must have been shown before.
@@ -145,6 +186,8 @@ struct AccountCell {
     name: String,
     created_at: Moment,
     shown: RwLock<Shown>,
+    /// Whether it is on the list of accounts that were asked for.
+    is_asked: AtomicBool,
 }
 
 /// The fields of an account that change.
@@ -154,12 +197,22 @@ struct Shown {
     /// Credits that running streams have set aside.
     reserved: u64,
     closed_at: Option<Moment>,
+    version: u64,
 }
 
 impl AccountHandle {
     fn new(record: &AccountRecord, shown: Shown) -> AccountHandle {
         let AccountRecord { id, name, created_at, .. } = record.clone();
-        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new(shown) }))
+        let (shown, is_asked) = (RwLock::new(shown), AtomicBool::new(false));
+        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown, is_asked }))
+    }
+
+    /// Shows a state of the account, unless a later one is shown.
+    fn show(&self, shown: Shown) {
+        let mut present = self.0.shown.write();
+        if shown.version >= present.version {
+            *present = shown;
+        }
     }
 
     /// The id.

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::ChargeDurability;
-use super::checkpoint::StoreError;
+use super::checkpoint::{Checkpoint, StoreError};
 use super::directory::Directory;
 use super::error::{ChargeError, OpenError, Unavailable};
 use super::health::{Health, Status};
@@ -85,6 +85,8 @@ enum Core {
 
 struct Open {
     state: State,
+    /// What the state stands above.
+    checkpoint: Arc<Checkpoint>,
     log: Log,
     waiter: Arc<Waiter>,
     payload: Vec<u8>,
@@ -118,7 +120,8 @@ impl Open {
         let observer: Arc<dyn SyncObserver> = Arc::<Shared>::clone(shared);
         commits.observe(observer);
         let waiter = Waiter { commits, shared: Arc::clone(shared) };
-        Open { state: opened.state, log: opened.log, waiter: Arc::new(waiter), payload: Vec::new() }
+        let Opened { state, checkpoint, log } = opened;
+        Open { state, checkpoint, log, waiter: Arc::new(waiter), payload: Vec::new() }
     }
 
     /// Appends the records of the operation. Returns whether there were any.
@@ -192,7 +195,7 @@ impl Shared {
         &self,
         read: impl FnOnce(&mut State) -> Result<T, ChargeError>,
     ) -> Result<T, ChargeError> {
-        self.change(read).map(Pending::into_outcome)
+        self.change(read).and_then(Pending::into_outcome)
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Core>, ChargeError> {

@@ -19,6 +19,7 @@ const FORMER_FILES: [&str; 2] = ["db", "journal"];
 /// The log and the state that it brings about.
 pub(super) struct Opened {
     pub(super) state: State,
+    pub(super) checkpoint: Arc<Checkpoint>,
     pub(super) log: Log,
 }
 
@@ -66,17 +67,17 @@ impl Opening<'_> {
             tracing::warn!(saved = %path, bytes, "the end of the log is torn, and cut");
         }
         let log = opened.log;
-        let state = match self.load(&log) {
+        let (state, checkpoint) = match self.load(&log) {
             Err(error) if is_of_checkpoint(&error) && log.reader()?.first_sequence() == 1 => {
                 let aside = move_checkpoint_aside(self.path, &error)?;
                 self.load(&log).inspect_err(|_| put_checkpoint_back(self.path, &aside))?
             }
             loaded => loaded?,
         };
-        Ok(Opened { state, log })
+        Ok(Opened { state, checkpoint, log })
     }
 
-    fn load(&self, log: &Log) -> Result<State, OpenError> {
+    fn load(&self, log: &Log) -> Result<(State, Arc<Checkpoint>), OpenError> {
         let loading = Loading {
             path: self.path,
             checkpoint: Checkpoint::open(&checkpoint_path(self.path))?,

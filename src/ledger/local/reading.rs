@@ -18,7 +18,7 @@ use super::super::pending::Durability;
 use super::super::reservation_record::ReservationRecord;
 use super::super::state::{LiveStreams, Read, State, read_batch};
 use super::opening::{Opening, log_folder};
-use super::{Core, Shared, lock};
+use super::{Core, Open, Shared, lock};
 use crate::clock::Moment;
 use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, HISTORY_SEGMENTS_MAX};
 
@@ -30,11 +30,9 @@ struct Snapshot {
 
 impl Shared {
     /// Something of the open books, and the log of that moment, which is durable.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<(T, LogReader), ChargeError> {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Open) -> T) -> Result<(T, LogReader), ChargeError> {
         let (found, log, waiter) = match &*self.lock()? {
-            Core::Up(open) => {
-                (look(&open.state), open.log.reader().map_err(unreadable)?, Arc::clone(&open.waiter))
-            }
+            Core::Up(open) => (look(open), open.log.reader().map_err(unreadable)?, Arc::clone(&open.waiter)),
             Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
         };
         waiter.sync(log.last_sequence())?;
@@ -89,7 +87,7 @@ impl Shared {
     /// Adds up every entry that the log holds.
     pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
         let _segments = self.segments.read();
-        let (snapshot, log) = self.look(Snapshot::of)?;
+        let (snapshot, log) = self.look(|open| Snapshot::of(&open.state))?;
         snapshot.audit(&self.path, &log).map_err(unreadable)
     }
 }

@@ -236,14 +236,14 @@ impl Books for LocalBooks {
         backup::write(folder, now, || {
             let guard = self.shared.checkpointing.lock();
             self.shared.write_checkpoint_alone();
-            let (checkpoint, log) = self.shared.look(State::checkpoint)?;
+            let (checkpoint, log) = self.shared.look(|open| Arc::clone(&open.checkpoint))?;
             Ok((guard, checkpoint, log))
         })
     }
 
     fn archive(&self, to: &Path) -> Result<Vec<MovedSegment>, ChargeError> {
         let _segments = self.shared.segments.write();
-        let (mark, _) = self.shared.look(|state| state.checkpoint().mark())?;
+        let (mark, _) = self.shared.look(|open| open.checkpoint.mark())?;
         let below = mark.map_err(|_| Unavailable::Down)?.sequence;
         let moved = archive(&log_path(&self.shared.path), to, below);
         let moved =

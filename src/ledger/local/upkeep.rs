@@ -127,7 +127,8 @@ impl Shared {
             if open.state.unwritten() == 0 {
                 return;
             }
-            let Some((changes, checkpoint)) = open.state.seal() else { return };
+            let Some(changes) = open.state.seal() else { return };
+            let checkpoint = Arc::clone(&open.checkpoint);
             let mark = Mark { sequence: open.log.last_sequence(), entries: open.state.entries() };
             (changes, checkpoint, Arc::clone(&open.waiter), mark)
         };

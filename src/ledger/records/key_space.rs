@@ -43,14 +43,25 @@ pub(in crate::ledger) const RESERVATION: &[u8] = b"R";
 pub(in crate::ledger) const EXPIRY: &[u8] = b"X";
 pub(in crate::ledger) const COUNTER: &[u8] = b"D";
 pub(in crate::ledger) const RELATION: &[u8] = b"L";
-const FREE_USED: &[u8] = b"F";
-const CLAIM: &[u8] = b"I";
-const GRANT: &[u8] = b"G";
-const USAGE: &[u8] = b"U";
+pub(in crate::ledger) const FREE_USED: &[u8] = b"F";
+pub(in crate::ledger) const CLAIM: &[u8] = b"I";
+pub(in crate::ledger) const GRANT: &[u8] = b"G";
+pub(in crate::ledger) const USAGE: &[u8] = b"U";
 const PAYMENT: &[u8] = b"P";
 pub(in crate::ledger) const CHECKOUT: &[u8] = b"O";
-const CHECKOUT_OF: &[u8] = b"W";
+pub(in crate::ledger) const CHECKOUT_OF: &[u8] = b"W";
 const REVERSAL: &[u8] = b"Y";
+
+/// The letter of a key.
+pub(in crate::ledger) fn kind(key: &[u8]) -> &[u8] {
+    key.get(..1).unwrap_or_default()
+}
+
+/// The number behind the letter: of an account, a key or a reservation, also where more follows.
+pub(in crate::ledger) fn number(key: &[u8]) -> Option<u64> {
+    let (_, rest) = key.split_first()?;
+    rest.first_chunk::<8>().map(|number| u64::from_be_bytes(*number))
+}
 
 /// The record that names the format of the ledger.
 pub(in crate::ledger) fn format_version() -> Vec<u8> {
@@ -184,6 +195,12 @@ pub(in crate::ledger) fn usage_of(account: AccountId) -> Vec<u8> {
 /// The prefix of the usage records of an account and a day.
 pub(in crate::ledger) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
     [usage_of(account).as_slice(), &day.unix_days().max(0).to_be_bytes()].concat()
+}
+
+/// The day, in days since 1970, of a key that begins like a usage record; 0 for one without a day.
+pub(in crate::ledger) fn usage_first_day(key: &[u8]) -> i32 {
+    let days = key.get(USAGE.len() + 8..).and_then(<[u8]>::first_chunk::<4>);
+    days.map_or(0, |days| i32::from_be_bytes(*days))
 }
 
 /// The day, the key and the dataset of a usage record.

@@ -59,7 +59,7 @@ pub(in super::super) struct Loading<'l> {
 
 impl Loading<'_> {
     /// Takes the state up.
-    pub(in super::super) fn load(self) -> Result<State, OpenError> {
+    pub(in super::super) fn load(self) -> Result<(State, Arc<Checkpoint>), OpenError> {
         check_format(self.path, &self.checkpoint)?;
         let (audit, entries) = self.replay()?;
         let mut tables = Tables::read(self.path, &self.checkpoint, self.live)?;
@@ -69,11 +69,12 @@ impl Loading<'_> {
             return Err(contradiction(self.path, finding));
         }
         let keys = std::mem::take(&mut tables.keys);
+        let checkpoint = Arc::new(self.checkpoint);
         let next = |greatest: Option<u64>| greatest.unwrap_or(0).saturating_add(1);
         let mut state = State {
             path: self.path.to_owned(),
             directory: self.directory,
-            checkpoint: Arc::new(self.checkpoint),
+            below: Arc::<Checkpoint>::clone(&checkpoint),
             memtable: Memtable::default(),
             written: Written::default(),
             next_sequence: self.next_sequence,
@@ -105,7 +106,7 @@ impl Loading<'_> {
         state.directory.keep_only(|id| accounts.contains_key(&id), |id| keys.contains_key(&id));
         state.logins.forget_others(&state.directory);
         state.publish();
-        Ok(state)
+        Ok((state, checkpoint))
     }
 
     /// Replays the log into the checkpoint and adds up the newest entries. Returns the sums and the number of

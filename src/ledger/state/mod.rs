@@ -4,6 +4,7 @@
 //! write; the caller appends them to the log. If that fails, the tables are discarded and loaded again. Does not
 //! depend on threads or clocks; it reads the log but never writes it.
 
+mod below;
 mod charging;
 mod claiming;
 mod downloading;
@@ -12,6 +13,7 @@ mod loading;
 mod logins;
 mod memtable;
 mod operating;
+mod part;
 mod payload;
 mod payments;
 mod purchasing;
@@ -27,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use super::account::AccountRecord;
 use super::changes::Changes;
-use super::checkpoint::{Checkpoint, Pair, StoreError};
+use super::checkpoint::{Pair, StoreError};
 use super::codec::{DecodeError, Record};
 use super::directory::Directory;
 use super::entry::Entry;
@@ -43,7 +45,9 @@ use logins::Logins;
 use memtable::Memtable;
 use spending::Spent;
 
+pub(super) use below::Below;
 pub(super) use loading::{LiveStreams, Loading};
+pub(super) use part::{Next, Part, SpentOnDay};
 pub(super) use payload::{Read, Written, read_batch};
 
 /// An account and its reserved credits.
@@ -54,12 +58,14 @@ pub(super) struct Account {
     pub(super) open: BTreeSet<ReservationId>,
     /// When it was closed.
     pub(super) closed_at: Option<Moment>,
+    /// How often it was changed, where several servers change it; else zero.
+    pub(super) version: u64,
 }
 
 impl Account {
     /// An account of which nothing is set aside.
     pub(super) const fn new(record: AccountRecord) -> Account {
-        Account { record, reserved: 0, open: BTreeSet::new(), closed_at: None }
+        Account { record, reserved: 0, open: BTreeSet::new(), closed_at: None, version: 0 }
     }
 }
 
@@ -73,7 +79,7 @@ pub(super) struct OpenReservation {
 pub(super) struct State {
     path: PathBuf,
     directory: Arc<Directory>,
-    checkpoint: Arc<Checkpoint>,
+    below: Arc<dyn Below>,
     memtable: Memtable,
     /// The records of the current operation.
     written: Written,
@@ -103,11 +109,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The checkpoint that the memtable stands above.
-    pub(super) fn checkpoint(&self) -> Arc<Checkpoint> {
-        Arc::clone(&self.checkpoint)
-    }
-
     /// The number that the next record gets.
     pub(super) const fn next_sequence(&self) -> u64 {
         self.next_sequence
@@ -196,7 +197,8 @@ impl State {
     fn publish(&mut self) {
         for id in self.changed_accounts.drain() {
             if let Some(account) = self.accounts.get(&id) {
-                self.directory.publish_account(&account.record, account.reserved, account.closed_at);
+                let Account { record, reserved, closed_at, version, .. } = account;
+                self.directory.publish_account(record, *reserved, *closed_at, *version);
             }
         }
         for id in self.changed_keys.drain() {
@@ -213,8 +215,8 @@ impl State {
     }
 
     /// The changes for the next checkpoint, up to the newest operation; `None` while a checkpoint is being written.
-    pub(super) fn seal(&mut self) -> Option<(Arc<Changes>, Arc<Checkpoint>)> {
-        Some((self.memtable.seal()?, Arc::clone(&self.checkpoint)))
+    pub(super) fn seal(&mut self) -> Option<Arc<Changes>> {
+        self.memtable.seal()
     }
 
     /// Drops the sealed changes, which the checkpoint now holds.
@@ -261,7 +263,7 @@ impl State {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, ChargeError> {
         match self.written.changes.get(key).or_else(|| self.memtable.get(key)) {
             Some(changed) => Ok(changed.map(<[u8]>::to_vec)),
-            None => self.checkpoint.get(key).map_err(|error| self.fail(error)),
+            None => self.below.get(key).map_err(|error| self.fail(error)),
         }
     }
 
@@ -270,11 +272,11 @@ impl State {
         let changed =
             self.written.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
         let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
-        let stored = self.checkpoint.scan(prefix, from).take(limit.saturating_add(later.len()));
-        let mut merged = match stored.collect::<Result<BTreeMap<_, _>, _>>() {
-            Ok(stored) => stored,
-            Err(error) => return Err(self.fail(error)),
-        };
+        let mut merged: BTreeMap<_, _> =
+            match self.below.scan(prefix, from, limit.saturating_add(later.len())) {
+                Ok(stored) => stored.into_iter().collect(),
+                Err(error) => return Err(self.fail(error)),
+            };
         for (key, value) in later {
             match value {
                 Some(value) => drop(merged.insert(key.to_vec(), value.to_vec())),

@@ -43,6 +43,18 @@ impl Written {
         self.entries.max(1)
     }
 
+    /// The entries, numbered from `first` on, and the changes.
+    pub(super) fn into_parts(self, first: u64) -> Result<(Vec<Entry>, Changes), DecodeError> {
+        let (mut entries, mut rest) = (Vec::new(), self.encoded.as_slice());
+        for place in 0..self.entries {
+            let (mut entry, behind) = Entry::<String>::take(rest)?;
+            entry.sequence = first.saturating_add(place);
+            entries.push(entry);
+            rest = behind;
+        }
+        Ok((entries, self.changes))
+    }
+
     /// Appends the payload to `out`. Gives the length of a record that is too long.
     pub(in super::super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), usize> {
         *out = postcard::to_extend(&self.entries, std::mem::take(out)).unwrap_or_default();

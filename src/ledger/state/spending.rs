@@ -19,8 +19,8 @@ use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
 
 /// Credits that a key has spent in a month, by day.
 pub(super) struct Spent {
-    month: UtcMonth,
-    by_day: BTreeMap<UtcDay, u64>,
+    pub(super) month: UtcMonth,
+    pub(super) by_day: BTreeMap<UtcDay, u64>,
 }
 
 impl State {

@@ -25,7 +25,7 @@ impl PendingCharge {
     /// The receipt, and the wait until the charge is durable, before which nothing may be sent.
     pub(in crate::http) fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
         match self.receipt.take() {
-            Some(receipt) => Ok(receipt.split()),
+            Some(receipt) => Ok(receipt.split()?),
             None => Err(ApiError::internal("a charge was completed twice")),
         }
     }

@@ -171,6 +171,7 @@ impl Sending<'_, '_, '_, '_> {
     /// Sends bytes of rows; with the last of them, the client has the first `whole` rows of an Arrow stream or a sheet.
     fn send_rows(&mut self, bytes: &[u8], whole: u64) -> Result<(), Break> {
         let (end, reservation, app) = (&mut self.end, &self.reservation, self.app);
+        reservation.iter().try_for_each(Break::if_over)?;
         let delivered = |delivered| {
             end.rows = delivered;
             if let Some(reservation) = reservation {

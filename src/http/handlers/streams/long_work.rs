@@ -60,6 +60,14 @@ pub(super) fn place(passed_over: u64, delivered: u64) -> u64 {
 }
 
 impl Break {
+    /// Ends a response whose rows this server may not charge for any more.
+    pub(super) fn if_over(reservation: &Reservation) -> Result<(), Break> {
+        if reservation.is_over() {
+            return Err(Self::Books("another server has settled the response".to_owned()));
+        }
+        Ok(())
+    }
+
     /// Settles the reservation of a response that ended early, and returns the delivered and charged rows. A client
     /// that left gets no further bytes; one that is connected gets the written ones. Rows of a damaged version cost
     /// nothing. `passed_over` rows precede the sent ones.

@@ -305,6 +305,7 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
 
     fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
         let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
+        Break::if_over(reservation)?;
         let delivered = |delivered| {
             let now = app.clock.now();
             version.note_cursor(now);

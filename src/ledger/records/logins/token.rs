@@ -53,7 +53,6 @@ impl TokenHash {
         &self.0
     }
 
-    #[cfg(test)]
     pub(in crate::ledger) const fn from_bytes(bytes: [u8; 32]) -> TokenHash {
         TokenHash(bytes)
     }

@@ -1,0 +1,317 @@
+//! Jobs for the batchers: hot operations with their arguments, a bounded queue of them, and the places where outcomes appear.
+//!
+//! Whoever waits for an outcome may stop waiting. Then the outcome comes back to the batcher, which takes it back. Does not
+//! depend on the database.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::clock::Moment;
+use crate::ledger::error::{ChargeError, Unavailable};
+use crate::ledger::id::{AccountId, KeyId, ReservationId};
+use crate::ledger::pending::Pending;
+use crate::ledger::progress::Outcome;
+use crate::ledger::request::{ChargeRequest, DownloadRequest, Receipt, Reserved};
+
+/// Operations that may wait for one batcher; one more is refused. Those that end something are always taken.
+pub(in crate::ledger::postgres) const QUEUE_MAX: usize = 8_192;
+/// How long anybody waits for an outcome.
+pub(in crate::ledger::postgres) const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+/// An operation on an account.
+pub(in crate::ledger::postgres) enum Work {
+    Charge(ChargeRequest),
+    Part(DownloadRequest),
+    Reserve(ChargeRequest),
+    ReserveFile(DownloadRequest),
+    Refund { receipt: Receipt, at: Moment, note: &'static str },
+    Settle { id: ReservationId, account: AccountId, key: Option<KeyId>, outcome: Outcome, note: &'static str },
+}
+
+impl Work {
+    pub(in crate::ledger::postgres) fn account(&self) -> AccountId {
+        match self {
+            Work::Charge(request) | Work::Reserve(request) => request.account.id(),
+            Work::Part(request) | Work::ReserveFile(request) => request.charge.account.id(),
+            Work::Refund { receipt, .. } => receipt.undo.account,
+            Work::Settle { account, .. } => *account,
+        }
+    }
+
+    /// The moment that it brings along.
+    pub(in crate::ledger::postgres) fn at(&self) -> Moment {
+        match self {
+            Work::Charge(request) | Work::Reserve(request) => request.at,
+            Work::Part(request) | Work::ReserveFile(request) => request.charge.at,
+            Work::Refund { at, .. } => *at,
+            Work::Settle { outcome, .. } => outcome.at,
+        }
+    }
+
+    /// Whether it ends something that was begun before.
+    pub(in crate::ledger::postgres) const fn ends(&self) -> bool {
+        matches!(self, Work::Refund { .. } | Work::Settle { .. })
+    }
+}
+
+/// What came of an operation.
+pub(in crate::ledger::postgres) enum Sold {
+    Receipt(Receipt),
+    Reserved(Reserved),
+    Nothing,
+}
+
+/// An operation, and where its outcome is waited for.
+pub(in crate::ledger::postgres) struct Job {
+    pub(in crate::ledger::postgres) work: Work,
+    pub(in crate::ledger::postgres) reply: Reply,
+    /// Its number in the queue.
+    pub(in crate::ledger::postgres) ticket: u64,
+}
+
+impl Job {
+    pub(in crate::ledger::postgres) const fn new(work: Work, reply: Reply) -> Job {
+        Job { work, reply, ticket: 0 }
+    }
+}
+
+/// Where the outcome of a job goes.
+pub(in crate::ledger::postgres) enum Reply {
+    Receipt(Arc<Slot<Receipt>>),
+    Reserved(Arc<Slot<Reserved>>),
+    Nothing(Arc<Slot<()>>),
+    /// Nobody waits.
+    Nobody,
+}
+
+impl Reply {
+    /// Whether somebody has stopped waiting.
+    pub(in crate::ledger::postgres) fn is_given_up(&self) -> bool {
+        match self {
+            Reply::Receipt(slot) => slot.is_given_up(),
+            Reply::Reserved(slot) => slot.is_given_up(),
+            Reply::Nothing(slot) => slot.is_given_up(),
+            Reply::Nobody => false,
+        }
+    }
+
+    /// Hands an outcome over. It comes back when nobody waits for it any more.
+    pub(in crate::ledger::postgres) fn answer(&self, outcome: Result<Sold, ChargeError>) -> Option<Sold> {
+        match (self, outcome) {
+            (Reply::Receipt(slot), Ok(Sold::Receipt(receipt))) => slot.put(Ok(receipt)).map(Sold::Receipt),
+            (Reply::Reserved(slot), Ok(Sold::Reserved(reserved))) => {
+                slot.put(Ok(reserved)).map(Sold::Reserved)
+            }
+            (Reply::Nothing(slot), Ok(_)) => {
+                slot.put(Ok(()));
+                None
+            }
+            (Reply::Receipt(slot), Err(error)) => slot.put(Err(error)).map(Sold::Receipt),
+            (Reply::Reserved(slot), Err(error)) => slot.put(Err(error)).map(Sold::Reserved),
+            (Reply::Nothing(slot), Err(error)) => {
+                slot.put(Err(error));
+                None
+            }
+            (Reply::Receipt(_) | Reply::Reserved(_) | Reply::Nobody, _) => None,
+        }
+    }
+}
+
+/// Where an outcome appears.
+pub(in crate::ledger::postgres) struct Slot<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+enum State<T> {
+    Waiting,
+    Answered(Result<T, ChargeError>),
+    GivenUp,
+}
+
+impl<T: Send + 'static> Slot<T> {
+    pub(in crate::ledger::postgres) fn new() -> Arc<Slot<T>> {
+        Arc::new(Slot { state: Mutex::new(State::Waiting), changed: Condvar::new() })
+    }
+
+    fn is_given_up(&self) -> bool {
+        matches!(*self.state.lock(), State::GivenUp)
+    }
+
+    /// Gives an outcome that nobody waits for back.
+    fn put(&self, outcome: Result<T, ChargeError>) -> Option<T> {
+        let mut state = self.state.lock();
+        match *state {
+            State::GivenUp => outcome.ok(),
+            // A batcher that failed in the middle answers all its jobs.
+            State::Answered(_) => None,
+            State::Waiting => {
+                *state = State::Answered(outcome);
+                self.changed.notify_all();
+                None
+            }
+        }
+    }
+
+    /// Waits for the outcome, but not for ever.
+    fn wait(&self) -> Result<T, ChargeError> {
+        let deadline = Instant::now() + ANSWER_WAIT;
+        let mut state = self.state.lock();
+        while matches!(*state, State::Waiting) {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                break;
+            }
+        }
+        match std::mem::replace(&mut *state, State::GivenUp) {
+            State::Answered(outcome) => outcome,
+            State::Waiting | State::GivenUp => Err(Unavailable::Stalled.into()),
+        }
+    }
+
+    /// The outcome as the caller of an operation gets it.
+    pub(in crate::ledger::postgres) fn pending(self: &Arc<Self>) -> Pending<T> {
+        let waited = Waited(Arc::clone(self));
+        Pending::asked(Box::new(move || waited.0.wait()))
+    }
+}
+
+/// Someone who waits: who goes away without having waited gives the outcome up.
+struct Waited<T>(Arc<Slot<T>>);
+
+impl<T> Drop for Waited<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        if matches!(*state, State::Waiting) {
+            *state = State::GivenUp;
+        }
+    }
+}
+
+/// The queues of all batchers. An account has one of them, so jobs of an account are carried out in their order.
+pub(in crate::ledger::postgres) struct Queues(Vec<Queue>);
+
+impl Queues {
+    pub(in crate::ledger::postgres) fn new(batchers: usize) -> Queues {
+        Queues((0..batchers).map(|_| Queue::default()).collect())
+    }
+
+    /// The queue of a batcher.
+    pub(in crate::ledger::postgres) fn of(&self, batcher: usize) -> Option<&Queue> {
+        self.0.get(batcher)
+    }
+
+    /// Puts a job into the queue of its account.
+    pub(in crate::ledger::postgres) fn put(&self, job: Job) -> Result<(), ChargeError> {
+        let account = usize::try_from(job.work.account().number()).unwrap_or(0);
+        let queue = account.checked_rem(self.0.len()).and_then(|place| self.0.get(place));
+        queue.map_or_else(|| Err(Unavailable::Stopped.into()), |queue| queue.put(job))
+    }
+
+    /// Waits until all present jobs are answered, but not for ever.
+    pub(in crate::ledger::postgres) fn settle_down(&self) {
+        self.0.iter().for_each(Queue::settle_down);
+    }
+
+    /// Takes no further jobs.
+    pub(in crate::ledger::postgres) fn close(&self) {
+        self.0.iter().for_each(Queue::close);
+    }
+}
+
+/// Jobs that wait for a batcher.
+#[derive(Default)]
+pub(in crate::ledger::postgres) struct Queue {
+    jobs: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: VecDeque<Job>,
+    /// The number of the newest job.
+    last: u64,
+    /// Jobs that are not answered.
+    unanswered: BTreeSet<u64>,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Puts a job into the queue.
+    fn put(&self, mut job: Job) -> Result<(), ChargeError> {
+        let mut waiting = self.jobs.lock();
+        if waiting.is_closed {
+            return Err(Unavailable::Stopped.into());
+        }
+        if waiting.jobs.len() >= QUEUE_MAX && !job.work.ends() {
+            return Err(Unavailable::Busy.into());
+        }
+        waiting.last = waiting.last.saturating_add(1);
+        job.ticket = waiting.last;
+        waiting.unanswered.insert(job.ticket);
+        waiting.jobs.push_back(job);
+        drop(waiting);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// At most `limit` jobs, the oldest; waits for them. Nothing once the queue is closed and empty.
+    pub(in crate::ledger::postgres) fn take(&self, limit: usize) -> Option<Vec<Job>> {
+        let mut waiting = self.jobs.lock();
+        while waiting.jobs.is_empty() {
+            if waiting.is_closed {
+                return None;
+            }
+            self.changed.wait(&mut waiting);
+        }
+        let count = waiting.jobs.len().min(limit);
+        Some(waiting.jobs.drain(..count).collect())
+    }
+
+    /// These jobs are answered.
+    pub(in crate::ledger::postgres) fn answered(&self, tickets: &[u64]) {
+        let mut waiting = self.jobs.lock();
+        for ticket in tickets {
+            waiting.unanswered.remove(ticket);
+        }
+        drop(waiting);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all present jobs are answered, but not for ever.
+    fn settle_down(&self) {
+        let deadline = Instant::now() + ANSWER_WAIT;
+        let mut waiting = self.jobs.lock();
+        let newest = waiting.last;
+        while waiting.unanswered.first().is_some_and(|oldest| *oldest <= newest) {
+            if self.changed.wait_until(&mut waiting, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+
+    /// Takes no further jobs.
+    fn close(&self) {
+        self.jobs.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_outcome_back_when_nobody_waits() {
+        let slot = Slot::<u8>::new();
+        let pending = slot.pending();
+        assert_eq!(slot.put(Ok(1)), None);
+        assert_eq!(pending.durable(), Ok(1));
+        let slot = Slot::<u8>::new();
+        drop(slot.pending());
+        assert!(slot.is_given_up());
+        assert_eq!((slot.put(Ok(1)), slot.put(Err(Unavailable::Down.into()))), (Some(1), None));
+    }
+}

@@ -1,0 +1,128 @@
+//! The open reservations of the streams that this server runs.
+//!
+//! Does not depend on the database.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use parking_lot::Mutex;
+
+use super::jobs::{Job, Reply, Work};
+use crate::ledger::id::{AccountId, KeyId, ReservationId};
+use crate::ledger::progress::{Outcome, Progress};
+
+/// The reservations.
+#[derive(Default)]
+pub(in crate::ledger::postgres) struct Live {
+    open: Mutex<HashMap<ReservationId, Open>>,
+}
+
+struct Open {
+    account: AccountId,
+    key: Option<KeyId>,
+    progress: Arc<Progress>,
+    /// Delivered rows as the database has them.
+    noted: u64,
+    is_settling: bool,
+}
+
+impl Live {
+    pub(in crate::ledger::postgres) fn insert(
+        &self,
+        id: ReservationId,
+        account: AccountId,
+        key: Option<KeyId>,
+        progress: &Arc<Progress>,
+    ) {
+        let progress = Arc::clone(progress);
+        self.open.lock().insert(id, Open { account, key, progress, noted: 0, is_settling: false });
+    }
+
+    pub(in crate::ledger::postgres) fn remove(&self, id: ReservationId) {
+        self.open.lock().remove(&id);
+    }
+
+    pub(in crate::ledger::postgres) fn len(&self) -> usize {
+        self.open.lock().len()
+    }
+
+    /// The settlement of a reservation, unless one is under way.
+    pub(in crate::ledger::postgres) fn begin_settling(
+        &self,
+        id: ReservationId,
+        outcome: Outcome,
+    ) -> Option<Work> {
+        let mut all = self.open.lock();
+        let open = all.get_mut(&id).filter(|open| !open.is_settling)?;
+        open.is_settling = true;
+        Some(Work::Settle { id, account: open.account, key: open.key, outcome, note: "" })
+    }
+
+    /// A settlement failed: it is tried again.
+    pub(in crate::ledger::postgres) fn settle_later(&self, id: ReservationId) {
+        if let Some(open) = self.open.lock().get_mut(&id) {
+            open.is_settling = false;
+        }
+    }
+
+    /// The settlements of reservations without a stream.
+    pub(in crate::ledger::postgres) fn abandoned(&self) -> Vec<Job> {
+        let mut abandoned = Vec::new();
+        for (id, open) in self.open.lock().iter_mut() {
+            if !open.is_settling && Arc::strong_count(&open.progress) == 1 {
+                // The stream noted its final progress before it was dropped.
+                fence(Ordering::Acquire);
+                open.is_settling = true;
+                let (outcome, account, key) = (open.progress.outcome(), open.account, open.key);
+                let work = Work::Settle { id: *id, account, key, outcome, note: "" };
+                abandoned.push(Job::new(work, Reply::Nobody));
+            }
+        }
+        abandoned
+    }
+
+    /// Reservations whose streams got on since that was noted, and how far.
+    pub(in crate::ledger::postgres) fn advanced(&self) -> Vec<(ReservationId, u64)> {
+        let mut advanced = Vec::new();
+        for (id, open) in self.open.lock().iter() {
+            let delivered = open.progress.delivered();
+            if !open.is_settling && delivered != open.noted {
+                advanced.push((*id, delivered));
+            }
+        }
+        advanced
+    }
+
+    /// The database has this progress.
+    pub(in crate::ledger::postgres) fn noted(&self, advanced: &[(ReservationId, u64)]) {
+        let mut all = self.open.lock();
+        for (id, delivered) in advanced {
+            if let Some(open) = all.get_mut(id) {
+                open.noted = *delivered;
+            }
+        }
+    }
+
+    /// Ends all streams: their reservations may be settled by others.
+    pub(in crate::ledger::postgres) fn fence(&self) -> usize {
+        let all = self.open.lock();
+        all.values().for_each(|open| open.progress.fence());
+        all.len()
+    }
+
+    /// Ends these streams, which others have settled. Says how many there were.
+    pub(in crate::ledger::postgres) fn fence_gone(&self, gone: &[ReservationId]) -> usize {
+        let (mut all, mut ended) = (self.open.lock(), 0);
+        for id in gone {
+            // Those of which a settlement is under way may be gone by it.
+            if all.get(id).is_some_and(|open| !open.is_settling)
+                && let Some(open) = all.remove(id)
+            {
+                open.progress.fence();
+                ended += 1;
+            }
+        }
+        ended
+    }
+}

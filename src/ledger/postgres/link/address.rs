@@ -1,0 +1,249 @@
+//! The address of a database: a URL as libpq takes it, with a password that may stand elsewhere.
+//!
+//! Never shows a password. Reads the environment through its caller.
+
+use std::path::Path;
+use std::time::Duration;
+
+use postgres::Config;
+use postgres::config::{Host, SslMode};
+
+/// How long a connection may take to be made.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// How long sent bytes may stay unacknowledged before a connection counts as lost.
+const UNACKNOWLEDGED_TIME: Duration = Duration::from_secs(10);
+/// A silent connection is probed after so long.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
+const KEEPALIVE_RETRIES: u32 = 3;
+/// Largest file of passwords that is read.
+const PASSWORDS_BYTES_MAX: u64 = 1 << 20;
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+const PORT: u16 = 5_432;
+
+/// The database that books are kept in.
+#[derive(Clone)]
+pub struct DatabaseAddress {
+    config: Config,
+}
+
+/// Why a text is no address of a database. Does not repeat the text, which may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is not of the right form.
+    #[error("expected postgres://user@host:port/database, and the password in PGPASSWORD or PGPASSFILE: {0}")]
+    Form(String),
+    /// It asks for encryption, which this program does not speak with databases.
+    #[error(
+        "sslmode={0} is not possible: connect over a Unix socket or a private network, or through a local proxy that \
+         encrypts (stunnel, haproxy, the proxy of the provider), with sslmode=disable"
+    )]
+    Encrypted(&'static str),
+    /// The file of passwords cannot be read.
+    #[error("PGPASSFILE: {0}")]
+    PasswordFile(String),
+}
+
+impl DatabaseAddress {
+    /// Whether a text is meant as the address of a database.
+    pub fn is_one(text: &str) -> bool {
+        SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    }
+
+    /// The address that a URL names. Without a password in it, `PGPASSWORD` or a line of the file `PGPASSFILE` has it;
+    /// `variable` looks them up.
+    pub fn parse(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, AddressError> {
+        if !DatabaseAddress::is_one(url) {
+            return Err(AddressError::Form(
+                "it begins with neither postgres:// nor postgresql://".to_owned(),
+            ));
+        }
+        for mode in ["verify-full", "verify-ca"] {
+            if url.contains(&format!("sslmode={mode}")) {
+                return Err(AddressError::Encrypted(mode));
+            }
+        }
+        let parsed: Result<Config, _> = url.parse();
+        let mut config = parsed.map_err(|error| AddressError::Form(innermost(&error)))?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(AddressError::Encrypted("require"));
+        }
+        if config.get_hosts().is_empty() {
+            return Err(AddressError::Form("it names no host".to_owned()));
+        }
+        if config.get_password().is_none() {
+            if let Some(password) = variable("PGPASSWORD") {
+                config.password(password);
+            } else if let Some(file) = variable("PGPASSFILE")
+                && let Some(password) = from_file(Path::new(&file), &config)?
+            {
+                config.password(password);
+            }
+        }
+        config
+            .ssl_mode(SslMode::Disable)
+            .connect_timeout(CONNECT_TIME)
+            .tcp_user_timeout(UNACKNOWLEDGED_TIME)
+            .keepalives(true)
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL)
+            .keepalives_retries(KEEPALIVE_RETRIES);
+        if config.get_application_name().is_none() {
+            config.application_name("mercato");
+        }
+        Ok(DatabaseAddress { config })
+    }
+
+    pub(in crate::ledger::postgres) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether the address chooses the isolation of transactions.
+    pub(in crate::ledger::postgres) fn sets_isolation(&self) -> bool {
+        self.config.get_options().is_some_and(|options| options.contains("default_transaction_isolation"))
+    }
+}
+
+impl std::fmt::Debug for DatabaseAddress {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, out)
+    }
+}
+
+/// Host, port and database: what an operator recognises it by.
+impl std::fmt::Display for DatabaseAddress {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "postgres://{}:{}", host(&self.config), port(&self.config))?;
+        write!(out, "/{}", database(&self.config))
+    }
+}
+
+fn host(config: &Config) -> String {
+    match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => String::new(),
+    }
+}
+
+fn port(config: &Config) -> u16 {
+    config.get_ports().first().copied().unwrap_or(PORT)
+}
+
+fn database(config: &Config) -> &str {
+    config.get_dbname().or_else(|| config.get_user()).unwrap_or_default()
+}
+
+/// The password of the first line that fits: `host:port:database:user:password`, `*` for any.
+fn from_file(path: &Path, config: &Config) -> Result<Option<String>, AddressError> {
+    use std::io::Read;
+    let failed = |error: std::io::Error| AddressError::PasswordFile(format!("{}: {error}", path.display()));
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(PASSWORDS_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    let wanted = [
+        host(config),
+        port(config).to_string(),
+        database(config).to_owned(),
+        config.get_user().unwrap_or_default().to_owned(),
+    ];
+    let fits = |line: &str| {
+        let mut fields = split_line(line);
+        let password = fields.pop()?;
+        let is_ours = fields.len() == wanted.len()
+            && fields.iter().zip(&wanted).all(|(field, wanted)| field == "*" || field == wanted);
+        is_ours.then_some(password)
+    };
+    Ok(text.lines().filter(|line| !line.starts_with('#')).find_map(fits))
+}
+
+/// The fields of a line; a backslash takes the colon or backslash behind it as it is.
+fn split_line(line: &str) -> Vec<String> {
+    let (mut fields, mut field, mut letters) = (Vec::new(), String::new(), line.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => field.extend(letters.next()),
+            ':' if fields.len() < 4 => fields.push(std::mem::take(&mut field)),
+            other => field.push(other),
+        }
+    }
+    fields.push(field);
+    fields
+}
+
+/// The last cause of an error, which names no part of the text.
+pub(in crate::ledger::postgres) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<DatabaseAddress, AddressError> {
+        DatabaseAddress::parse(url, |_| None)
+    }
+
+    #[test]
+    fn takes_password_from_url_variable_or_file() {
+        let password = |address: DatabaseAddress| {
+            address.config.get_password().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let url = "postgres://shop@db.test:5433/books";
+        assert_eq!(
+            password(parse("postgres://shop:s3cret@db.test/books").unwrap()),
+            Some("s3cret".to_owned())
+        );
+        assert_eq!(password(parse(url).unwrap()), None);
+        let given = |name: &str| (name == "PGPASSWORD").then(|| "v".to_owned());
+        assert_eq!(password(DatabaseAddress::parse(url, given).unwrap()), Some("v".to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pgpass");
+        std::fs::write(
+            &file,
+            "# mine\n*:5432:*:shop:no\ndb.test:5433:*:other:no\n*:5433:books:shop:a\\:b\\\\c:d\n",
+        )
+        .unwrap();
+        let given = |name: &str| (name == "PGPASSFILE").then(|| file.display().to_string());
+        assert_eq!(password(DatabaseAddress::parse(url, given).unwrap()), Some("a:b\\c:d".to_owned()));
+        let missing = |name: &str| (name == "PGPASSFILE").then(|| "/nowhere".to_owned());
+        assert!(matches!(DatabaseAddress::parse(url, missing), Err(AddressError::PasswordFile(_))));
+    }
+
+    #[test]
+    fn shows_no_password() {
+        let address = parse("postgres://shop:s3cret@db.test/books").unwrap();
+        assert_eq!(
+            format!("{address} {address:?}"),
+            "postgres://db.test:5432/books postgres://db.test:5432/books"
+        );
+        for wrong in
+            ["postgres://shop:s3cret@db.test:x/books", "postgres://shop:s3cret@/b?what=s3cret", "s3cret"]
+        {
+            let error = parse(wrong).unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn refuses_encryption_it_does_not_speak() {
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let refused = parse(&format!("postgres://a@b/c?sslmode={mode}")).unwrap_err();
+            assert_eq!(refused, AddressError::Encrypted(mode));
+        }
+        assert!(parse("postgres://a@b/c?sslmode=disable").is_ok() && parse("postgres://a@b/c").is_ok());
+    }
+
+    #[test]
+    fn notices_chosen_isolation() {
+        let serializable = "postgres://a@b/c?options=-c%20default_transaction_isolation%3Dserializable";
+        assert!(
+            parse(serializable).unwrap().sets_isolation()
+                && !parse("postgres://a@b/c").unwrap().sets_isolation()
+        );
+    }
+}
