@@ -67,6 +67,11 @@ pub struct TypedFlags {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
+    /// Books in a database that speaks PostgreSQL's protocol, shared with other servers: `postgres://user@host/database`, the
+    /// password in PGPASSWORD or PGPASSFILE. Default: books in the data directory.
+    #[arg(long, value_name = "URL")]
+    pub books: Option<Secret>,
+
     /// Where the public API listens.
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
@@ -189,6 +194,8 @@ pub enum AdminPlace {
 pub struct Settings {
     /// Directory that holds everything.
     pub data: PathBuf,
+    /// The database of the books; nothing for books in the data directory.
+    pub books: Option<Secret>,
     /// Address of the public listener.
     pub listen: SocketAddr,
     /// Address of the admin listener.
@@ -244,6 +251,7 @@ impl Settings {
         Ok(Self {
             mail: MailSettings::resolve(&typed)?,
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
+            books: typed.books,
             listen,
             payments,
             admin: admin_place(typed.admin.as_deref())?,
@@ -290,6 +298,7 @@ impl TypedFlags {
         let own_proxies = !self.trusted_proxy.is_empty();
         Self {
             data: self.data.or(other.data),
+            books: self.books.or(other.books),
             listen: self.listen.or(other.listen),
             admin: self.admin.or(other.admin),
             workers: self.workers.or(other.workers),

@@ -26,7 +26,7 @@ use crate::http::{
     AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, public_service,
     work_of,
 };
-use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+use crate::ledger::{ChargeDurability, DatabaseAddress, Ledger, LedgerOptions};
 use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::payments::Reconciler;
@@ -173,11 +173,27 @@ fn open_both(
 ) -> Result<(Arc<Catalog>, Arc<Ledger>), StartError> {
     let durability: ChargeDurability =
         settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
-    let (catalog, ledger) = rayon::join(
-        || Catalog::open(directory.clone()),
-        || Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
-    );
-    Ok((Arc::new(catalog?), Arc::new(ledger.map_err(|error| part("ledger", &error))?)))
+    let (catalog, ledger) =
+        rayon::join(|| Catalog::open(directory.clone()), || open_books(settings, directory, durability, now));
+    Ok((Arc::new(catalog?), Arc::new(ledger?)))
+}
+
+/// The books of the data directory, or those of a database.
+fn open_books(
+    settings: &Settings,
+    directory: &DataDirectory,
+    durability: ChargeDurability,
+    now: Moment,
+) -> Result<Ledger, StartError> {
+    let opened = match &settings.books {
+        None => Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
+        Some(url) => {
+            let variable = |name: &str| std::env::var(name).ok();
+            let address = DatabaseAddress::parse(url.reveal(), variable);
+            Ledger::open_database(&address.map_err(|error| part("--books", &error))?, now)
+        }
+    };
+    opened.map_err(|error| part("ledger", &error))
 }
 
 impl Running {

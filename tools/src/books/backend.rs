@@ -6,7 +6,9 @@ use std::path::Path;
 
 use mercato::catalog::DataDirectory;
 use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
+use mercato::ledger::{
+    DatabaseAddress, KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect,
+};
 use mercato::operator::{Context, OperatorCommand, Verification};
 use serde::Serialize;
 use serde_json::Value;
@@ -29,10 +31,13 @@ pub(super) enum Backend {
 impl Backend {
     /// Opens the backend of existing books.
     pub(super) fn open_existing(location: &BooksLocation) -> Result<Backend, Failure> {
-        let folder = DataDirectory::new(&location.data).ledger();
+        if location.books.is_some() {
+            return Backend::open_or_create(location);
+        }
+        let folder = DataDirectory::new(location.data()).ledger();
         if location.admin.is_none() && !folder.is_dir() {
             return Err(Failure::Refused {
-                file: location.data.display().to_string(),
+                file: location.data().display().to_string(),
                 section: "books".into(),
                 expected: "a folder `ledger`".into(),
                 found: "none".into(),
@@ -47,18 +52,24 @@ impl Backend {
         if let Some(address) = &location.admin {
             return Backend::connect(location, address);
         }
-        let folder = DataDirectory::new(&location.data).ledger();
+        if let Some(address) = location.database()? {
+            let ledger = Ledger::open_database(&address, SystemClock.now());
+            let ledger =
+                ledger.map_err(|error| database_failure(&address, "open them", error.to_string()))?;
+            return Ok(Backend::Local(Box::new(ledger), location.clone()));
+        }
+        let folder = DataDirectory::new(location.data()).ledger();
         match Ledger::open(&folder, LedgerOptions::default(), SystemClock.now()) {
             Ok(ledger) => Ok(Backend::Local(Box::new(ledger), location.clone())),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Backend::connect(location, &recorded_admin_address(&location.data))
+                Backend::connect(location, &recorded_admin_address(location.data()))
             }
-            Err(error) => Err(books_failure(&location.data, "open them", error.to_string())),
+            Err(error) => Err(books_failure(&location.place(), "open them", error.to_string())),
         }
     }
 
     fn connect(location: &BooksLocation, address: &str) -> Result<Backend, Failure> {
-        let token = DataDirectory::new(&location.data).admin_token();
+        let token = DataDirectory::new(location.data()).admin_token();
         AdminClient::new(address, &token).map(Backend::Server)
     }
 
@@ -68,32 +79,35 @@ impl Backend {
             Backend::Server(client) => return client.execute(request),
             Backend::Local(ledger, location) => (ledger, location),
         };
-        let failed = |reason: String| books_failure(&location.data, "execute the command", reason);
+        let failed = |reason: String| books_failure(&location.place(), "execute the command", reason);
         let mut random = [0; KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
         let context = Context { ledger, payments: None, now: SystemClock.now(), request_id, random };
         let response = request.execute(&context).map_err(|error| failed(error.to_string()))?;
-        to_value(&location.data, &response)
+        to_value(location.data(), &response)
     }
 
     /// Verifies the sums of all entries. Books that no server has open are opened read-only, so that damage is
     /// reported, not refused.
     pub(super) fn verify(location: &BooksLocation) -> Result<Value, Failure> {
-        let folder = DataDirectory::new(&location.data).ledger();
+        let folder = DataDirectory::new(location.data()).ledger();
         if let Some(address) = &location.admin {
             return Backend::connect(location, address)?.execute(&OperatorCommand::Verify {});
+        }
+        if location.books.is_some() {
+            return Backend::open_or_create(location)?.execute(&OperatorCommand::Verify {});
         }
         if !folder.is_dir() {
             return Backend::open_existing(location).and(Ok(Value::Null));
         }
         match inspect(&folder) {
-            Ok(report) => to_value(&location.data, &Verification::of(&report)),
+            Ok(report) => to_value(location.data(), &Verification::of(&report)),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Backend::connect(location, &recorded_admin_address(&location.data))?
+                Backend::connect(location, &recorded_admin_address(location.data()))?
                     .execute(&OperatorCommand::Verify {})
             }
-            Err(error) => Err(books_failure(&location.data, "read them", error.to_string())),
+            Err(error) => Err(books_failure(&location.place(), "read them", error.to_string())),
         }
     }
 }
@@ -121,6 +135,10 @@ fn recorded_admin_address(data: &Path) -> String {
 pub(super) fn to_value(data: &Path, response: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(response)
         .map_err(|error| books_failure(data, "encode the response", error.to_string()))
+}
+
+pub(super) fn database_failure(address: &DatabaseAddress, action: &'static str, reason: String) -> Failure {
+    Failure::Books { directory: address.to_string(), action, reason }
 }
 
 pub(super) fn books_failure(data: &Path, action: &'static str, reason: String) -> Failure {

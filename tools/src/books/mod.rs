@@ -6,6 +6,7 @@
 mod account;
 mod admin_client;
 mod backend;
+mod database;
 mod export;
 mod key;
 mod password;
@@ -17,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use mercato::catalog::DataDirectory;
-use mercato::ledger::restore;
+use mercato::config::Secret;
+use mercato::ledger::{DatabaseAddress, restore};
 use mercato::operator::{Backup, OperatorCommand};
 use serde_json::Value;
 
@@ -25,6 +27,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 pub use account::AccountCommand;
 use backend::Backend;
+pub use database::DatabaseCommand;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
 pub use payments::PaymentsCommand;
@@ -34,11 +37,32 @@ pub use relation::RelationCommand;
 #[derive(Debug, Clone, Args)]
 pub struct BooksLocation {
     /// The server's data directory.
-    #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "books")]
+    data: Option<PathBuf>,
+    /// Books in a database, in the place of those in the data directory: `postgres://user@host/database`, the password in
+    /// PGPASSWORD or PGPASSFILE.
+    #[arg(long, value_name = "URL", conflicts_with = "admin")]
+    pub books: Option<Secret>,
     /// Address of the admin API of a running server. Default: the address that the server recorded.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
+}
+
+impl BooksLocation {
+    /// The data directory; the empty path where there are only books in a database.
+    fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Where the books are, for messages.
+    fn place(&self) -> PathBuf {
+        if self.books.is_some() { PathBuf::from("the database") } else { self.data().to_owned() }
+    }
+
+    /// The database of the books, if they are in one.
+    fn database(&self) -> Result<Option<DatabaseAddress>, Failure> {
+        self.books.as_ref().map(database::address).transpose()
+    }
 }
 
 /// The commands on the books.
@@ -100,6 +124,9 @@ pub enum BooksCommand {
     /// Verify, export and archive the entries.
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Prepare books in a database.
+    #[command(subcommand)]
+    Books(DatabaseCommand),
 }
 
 /// The commands for credits.
@@ -220,6 +247,7 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
                 text_output::usage,
             )
         }
+        BooksCommand::Books(command) => database::run(command, json),
         BooksCommand::Backup { folder, location } => {
             // The server may have another working directory.
             let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
@@ -252,7 +280,7 @@ fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
             match report.get("balanced").and_then(Value::as_bool) {
                 Some(true) => Ok(()),
                 _ => Err(backend::books_failure(
-                    &location.data,
+                    &location.place(),
                     "balance them",
                     text_output::first_difference(&report).to_owned(),
                 )),

@@ -108,8 +108,9 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
 /// Collects all pages into one document.
 fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failure> {
     if location.admin.is_none()
-        && location.data.is_dir()
-        && !DataDirectory::new(&location.data).ledger().is_dir()
+        && location.books.is_none()
+        && location.data().is_dir()
+        && !DataDirectory::new(location.data()).ledger().is_dir()
     {
         return Ok(serde_json::json!({ "total": 0, "relations": [] }));
     }
@@ -133,7 +134,10 @@ fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failur
 
 /// The datasets without a folder in this data directory.
 pub(super) fn absent<'s>(location: &BooksLocation, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
-    let data = DataDirectory::new(&location.data);
+    if location.data().as_os_str().is_empty() {
+        return Vec::new();
+    }
+    let data = DataDirectory::new(location.data());
     let is_here = |slug: &str| Slug::parse(slug).is_ok_and(|slug| data.dataset(&slug).path().is_dir());
     slugs.filter(|slug| !is_here(slug)).cloned().collect()
 }
