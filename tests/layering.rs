@@ -87,6 +87,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
     ("arrow_ipc", &["src/render/arrow/", "tools/src/convert/arrow/"]),
+    ("use postgres::", &["src/ledger/postgres/", "src/ledger/mod.rs"]),
     ("ureq::", &["src/payments/stripe/client.rs"]),
     ("lettre", &["src/mail/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),

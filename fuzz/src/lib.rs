@@ -16,6 +16,8 @@ pub mod page_mutations;
 pub mod parquet_convert;
 pub mod query_body;
 pub mod request_head;
+#[path = "../../tests/books/schema.rs"]
+mod schema;
 pub mod search_query;
 pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]

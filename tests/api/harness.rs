@@ -9,6 +9,7 @@ use mercato::catalog::publish::publish;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
+use mercato::ledger::{DatabaseAddress, migrate_books};
 use mercato::net::ListenAddress;
 use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 use crate::net::raw::Raw;
 use crate::openapi::check_answer;
+use crate::schema::{are_in_files, url_of};
 
 /// The manifest of the test dataset.
 pub const MANIFEST: &str = r#"slug = "cities"
@@ -84,7 +86,9 @@ impl Site {
         let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
         let process = ["--charge-durability", "process", "--drain-seconds", "5"];
-        let settings = settings(fixed.iter().chain(&process).chain(flags));
+        let books = books_of(folder);
+        let books: Vec<&str> = books.iter().map(String::as_str).collect();
+        let settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
         let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let address = running.public_socket().unwrap();
         Site { running: Some(running), folder: folder.to_owned(), _own: None, address }
@@ -191,6 +195,16 @@ impl Drop for Site {
             running.stop(Duration::from_secs(5));
         }
     }
+}
+
+/// Flags for books in a database, where the tests run on one.
+fn books_of(folder: &Path) -> Vec<String> {
+    if are_in_files() {
+        return Vec::new();
+    }
+    let url = url_of(folder);
+    migrate_books(&DatabaseAddress::parse(&url, |_| None).unwrap()).unwrap();
+    vec!["--books".to_owned(), url]
 }
 
 fn settings<'a>(flags: impl Iterator<Item = &'a &'a str>) -> Settings {

@@ -25,6 +25,8 @@ mod process;
 mod publishing;
 mod query;
 mod responses;
+#[path = "../books/schema.rs"]
+mod schema;
 mod site;
 #[path = "../books/failures/small_disk.rs"]
 mod small_disk;

@@ -4,23 +4,35 @@ use std::path::{Path, PathBuf};
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest,
-    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt,
+    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DatabaseAddress, DownloadRequest,
+    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt, migrate_books,
 };
 use tempfile::TempDir;
 
+use crate::schema::{are_in_files, kind, url_of};
+
 /// Opens books of one kind in a folder.
-type OpenBooks = fn(&Path, LedgerOptions, Moment) -> Result<Ledger, OpenError>;
+pub type OpenBooks = fn(&Path, LedgerOptions, Moment) -> Result<Ledger, OpenError>;
 
 /// The kinds of books, by name. What speaks of operations only holds for every kind.
-const KINDS: [(&str, OpenBooks); 1] = [("local", Ledger::open)];
+const KINDS: [(&str, OpenBooks); 2] = [("local", Ledger::open), ("postgres", open_database)];
 
-/// Names the kind of books that the tests run on; the first kind where it is not set.
-const KIND_VARIABLE: &str = "MERCATO_TEST_BOOKS";
+/// Opens books of the kind that the tests run on.
+pub fn open_kind() -> OpenBooks {
+    let name = kind();
+    KINDS.into_iter().find(|(kind, _)| *kind == name).expect("a kind of books").1
+}
 
-fn kind() -> OpenBooks {
-    let name = std::env::var(KIND_VARIABLE).unwrap_or_else(|_| KINDS[0].0.to_owned());
-    KINDS.iter().find(|(kind, _)| *kind == name).expect("a kind of books").1
+/// Books in a schema of their own, which has the name of the folder.
+fn open_database(folder: &Path, _: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
+    let address = address_of(folder);
+    migrate_books(&address)?;
+    Ledger::open_database(&address, now)
+}
+
+/// The database of the tests, in a schema for this folder.
+pub fn address_of(folder: &Path) -> DatabaseAddress {
+    DatabaseAddress::parse(&url_of(folder), |_| None).unwrap()
 }
 
 /// A folder with books in it; gone when dropped.
@@ -37,13 +49,20 @@ impl Desk {
         self.folder.path().join("ledger")
     }
 
+    /// Leaves books in files nothing but their log.
+    pub fn forget_checkpoint(&self) {
+        if are_in_files() {
+            std::fs::remove_dir_all(self.path().join("checkpoint")).unwrap();
+        }
+    }
+
     pub fn open(&self) -> Ledger {
         self.try_open().unwrap()
     }
 
     pub fn try_open(&self) -> Result<Ledger, OpenError> {
         let options = LedgerOptions { durability: ChargeDurability::Process };
-        kind()(&self.path(), options, noon())
+        open_kind()(&self.path(), options, noon())
     }
 }
 

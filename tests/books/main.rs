@@ -10,6 +10,7 @@
 mod access;
 mod claims;
 mod concurrency;
+mod database;
 mod desk;
 mod failures;
 mod histories;
@@ -21,4 +22,5 @@ mod operations;
 mod payment_histories;
 mod payment_world;
 mod payments;
+mod schema;
 mod world;

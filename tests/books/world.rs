@@ -187,6 +187,8 @@ impl World {
                 for open in std::mem::take(&mut self.open) {
                     self.model.settle(&open.held, End::BrokenOff(0), open.held.at);
                     drop(open);
+                    // One after the other, so that their order is known.
+                    self.ledger().verify().unwrap();
                 }
                 self.reopen();
             }

@@ -9,6 +9,7 @@ use mercato::ledger::{
 
 use crate::desk::{Desk, charge, handle, noon};
 use crate::logins::model::{Model, ModelLogin};
+use crate::schema::are_in_files;
 
 /// E-mail addresses of every history, numbered from 0.
 pub const EMAILS: u8 = 3;
@@ -221,8 +222,8 @@ impl World {
     /// Without a checkpoint only the log is left, which does not record when a session was last used.
     fn restart(&mut self, keeps_checkpoint: bool) {
         self.ledger = None;
-        if !keeps_checkpoint {
-            std::fs::remove_dir_all(self.desk.path().join("checkpoint")).unwrap();
+        if !keeps_checkpoint && are_in_files() {
+            self.desk.forget_checkpoint();
             self.model.sessions.iter_mut().for_each(|session| session.seen_at = session.created_at);
         }
         self.ledger = Some(self.desk.open());
