@@ -20,10 +20,10 @@ use crate::ledger::codec::Record;
 use crate::ledger::counter::{CounterNote, CounterSubject};
 use crate::ledger::entry::{Entry, EntryKind};
 use crate::ledger::error::ChargeError;
-use crate::ledger::history::{History, HistoryAsked};
+use crate::ledger::history::{History, HistoryQuery};
 use crate::ledger::id::{AccountId, KeyId};
 use crate::ledger::key_space;
-use crate::ledger::payments::PurchasesAsked;
+use crate::ledger::payments::PurchasesQuery;
 use crate::ledger::session_record::SessionRecord;
 use crate::ledger::token::{TokenHash, TokenRecord};
 use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
@@ -81,7 +81,7 @@ impl Core {
     }
 
     /// The newest entries. One more is read than is wanted, to tell whether more exist.
-    pub(super) fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+    pub(super) fn history(&self, asked: &HistoryQuery) -> Result<History, ChargeError> {
         self.queue.settle_down();
         let limit = asked.limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let before = asked.before.map_or(i64::MAX, signed);
@@ -113,7 +113,7 @@ impl Core {
     }
 
     /// Checkouts, newest first.
-    pub(super) fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError> {
+    pub(super) fn checkouts(&self, asked: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
         let (before, limit) = (asked.before.map_or(i64::MAX, signed), signed(asked.limit as u64));
         self.look(|connection| {
             let connection = &mut *connection.lock();

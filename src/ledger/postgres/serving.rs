@@ -19,7 +19,7 @@ use crate::ledger::email::Email;
 use crate::ledger::entry::Entry;
 use crate::ledger::error::{ChargeError, Unavailable};
 use crate::ledger::health::Health;
-use crate::ledger::history::{History, HistoryAsked};
+use crate::ledger::history::{History, HistoryQuery};
 use crate::ledger::id::{AccountId, KeyId, ReservationId};
 use crate::ledger::key_limits::{CapStanding, LimitsChange};
 use crate::ledger::key_space;
@@ -27,7 +27,7 @@ use crate::ledger::login::Login;
 use crate::ledger::one_time_token::TokenPurpose;
 use crate::ledger::password_hash::PasswordHash;
 use crate::ledger::payments::{
-    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesAsked, Reversed, ToldReversal,
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
 };
 use crate::ledger::progress::Progress;
 use crate::ledger::relation::Relation;
@@ -180,7 +180,7 @@ impl Books for PostgresBooks {
         self.core.change(of_account(payment.account), Makes::Nothing, |state| state.pay_checkout(payment))
     }
 
-    fn reverse_payment(&self, told: &ToldReversal) -> Outcome<Reversed> {
+    fn reverse_payment(&self, told: &ReportedReversal) -> Outcome<Reversed> {
         self.core.change(Wanted::default(), Makes::Nothing, |state| state.reverse_payment(told))
     }
 
@@ -188,7 +188,7 @@ impl Books for PostgresBooks {
         self.core.checkout(id)
     }
 
-    fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError> {
+    fn checkouts(&self, asked: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
         self.core.checkouts(asked)
     }
 
@@ -319,7 +319,7 @@ impl Books for PostgresBooks {
         self.core.entries(first, limit)
     }
 
-    fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+    fn history(&self, asked: &HistoryQuery) -> Result<History, ChargeError> {
         self.core.history(asked)
     }
 
