@@ -34,11 +34,6 @@ const ALL_ENTRIES: &str = concat!("SELECT ", entry_columns!(), " FROM entry ORDE
 const HISTORY: &str = concat!(
     "SELECT ",
     entry_columns!(),
-    " FROM entry WHERE number < $1 AND ($2 OR kind = ANY ($3)) ORDER BY number DESC LIMIT $4"
-);
-const HISTORY_OF: &str = concat!(
-    "SELECT ",
-    entry_columns!(),
     " FROM entry WHERE account = $5 AND number < $1 AND ($2 OR kind = ANY ($3)) ORDER BY number DESC LIMIT $4"
 );
 const CHECKOUT: &str = concat!("SELECT ", checkout_columns!(), " FROM checkout WHERE number = $1");
@@ -89,12 +84,8 @@ impl Core {
         let (all, count) = (!asked.only_credited, signed(limit as u64).saturating_add(1));
         let mut entries = self.look(|connection| {
             let connection = &mut *connection.lock();
-            let rows = match asked.account {
-                None => connection.query(HISTORY, &[&before, &all, &kinds, &count])?,
-                Some(account) => {
-                    connection.query(HISTORY_OF, &[&before, &all, &kinds, &count, &id(account)])?
-                }
-            };
+            let account = id(asked.account);
+            let rows = connection.query(HISTORY, &[&before, &all, &kinds, &count, &account])?;
             rows.iter().map(entry).collect::<Result<Vec<_>, _>>()
         })?;
         let has_more = entries.len() > limit;
