@@ -4,6 +4,7 @@ pub mod branding;
 pub mod catalog;
 pub mod clock;
 pub mod config;
+pub mod database;
 pub mod histogram;
 pub mod http;
 pub mod ledger;

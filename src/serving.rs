@@ -22,11 +22,12 @@ use crate::branding::{Branding, BrandingError};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, Settings};
+use crate::database::DatabaseAddress;
 use crate::http::{
     AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, public_service,
     work_of,
 };
-use crate::ledger::{ChargeDurability, DatabaseAddress, Ledger, LedgerOptions};
+use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::payments::Reconciler;

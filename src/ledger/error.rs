@@ -3,6 +3,7 @@
 //! The texts are safe to show to a client, except those of [`OpenError`], which are for the operator. Does not depend on
 //! status codes.
 
+use crate::database::{SchemaFault, Trouble};
 use std::path::PathBuf;
 
 use super::checkpoint::StoreError;
@@ -149,8 +150,14 @@ pub enum OpenError {
     },
     /// The database of the books refuses, or cannot be reached.
     #[error("the database of the books: {0}")]
-    Database(String),
+    Database(#[from] SchemaFault),
     /// The books could not begin to work.
     #[error("the books cannot begin to work: {0}")]
     Start(String),
+}
+
+impl From<Trouble> for OpenError {
+    fn from(trouble: Trouble) -> OpenError {
+        OpenError::Database(trouble.into())
+    }
 }

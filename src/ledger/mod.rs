@@ -67,7 +67,6 @@ pub use payments::{
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
-pub use postgres::{AddressError, DatabaseAddress, Migrated};
 pub use price::{CURRENCY, Price};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
@@ -82,6 +81,7 @@ pub use token::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
 pub use usage::{Usage, UsageLine, UsageQuery};
 
 use crate::clock::Moment;
+use crate::database::DatabaseAddress;
 use crate::histogram::Counted;
 use books::Books;
 use directory::Directory;
@@ -163,7 +163,7 @@ impl Ledger {
         Ok(Ledger::over(Arc::new(books), directory))
     }
 
-    /// Opens the books of a database, whose schema must be the one of this program ([`migrate_books`]). Other servers may have
+    /// Opens the books of a database, whose schema must be the one of this program ([`migrate`](crate::database::migrate)). Other servers may have
     /// them open, too.
     ///
     /// Reservations of servers that are gone are settled as their last notes say.
@@ -318,11 +318,6 @@ impl Ledger {
         let affordable = payment.is_ok() && is_within;
         Ok(Estimate { credits_required, credits_available: balance.credits, affordable })
     }
-}
-
-/// Makes the schema of books in a database, or brings it to the version of this program. Does nothing where that is done.
-pub fn migrate_books(address: &DatabaseAddress) -> Result<Migrated, OpenError> {
-    postgres::migrate(address)
 }
 
 impl Drop for Ledger {

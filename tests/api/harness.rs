@@ -9,7 +9,7 @@ use mercato::catalog::publish::publish;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
-use mercato::ledger::{DatabaseAddress, migrate_books};
+use mercato::database::{DatabaseAddress, migrate};
 use mercato::net::ListenAddress;
 use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
@@ -203,7 +203,7 @@ fn books_of(folder: &Path) -> Vec<String> {
         return Vec::new();
     }
     let url = url_of(folder);
-    migrate_books(&DatabaseAddress::parse(&url, |_| None).unwrap()).unwrap();
+    migrate(&DatabaseAddress::parse(&url, |_| None).unwrap()).unwrap();
     vec!["--books".to_owned(), url]
 }
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use mercato::clock::{Moment, UtcDay};
+use mercato::database::{DatabaseAddress, migrate};
 use mercato::ledger::{
-    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DatabaseAddress, DownloadRequest,
-    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt, migrate_books,
+    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest,
+    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt,
 };
 use tempfile::TempDir;
 
@@ -26,7 +27,7 @@ pub fn open_kind() -> OpenBooks {
 /// Books in a schema of their own, which has the name of the folder.
 fn open_database(folder: &Path, _: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
     let address = address_of(folder);
-    migrate_books(&address)?;
+    migrate(&address)?;
     Ledger::open_database(&address, now)
 }
 

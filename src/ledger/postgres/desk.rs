@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use super::connection::{Connection, Trouble};
 use super::loading::{Wanted, below, load};
 use super::rows::{Rows, Shared};
 use super::tables::unsigned;
 use super::{Core, writing};
+use crate::database::{Connection, Trouble};
 use crate::ledger::books::Outcome;
 use crate::ledger::error::{ChargeError, Unavailable};
 use crate::ledger::pending::Pending;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Core;
-use super::connection::{Connection, Trouble};
 use super::loading::{relations, take_logins};
 use super::tables::{account, account_columns, id, key, key_columns, signed};
+use crate::database::{Connection, Trouble};
 use crate::ledger::directory::Directory;
 use crate::ledger::id::AccountId;
 use crate::ledger::key_space;

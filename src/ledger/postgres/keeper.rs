@@ -17,12 +17,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Core;
-use super::connection::{Connection, Trouble};
 use super::jobs::{Job, Reply, Work};
 use super::tables::{signed, unsigned};
 use super::transaction::Link;
 use super::working::work;
 use crate::clock::Moment;
+use crate::database::{Connection, Trouble};
 use crate::ledger::health::Health;
 use crate::ledger::id::{AccountId, KeyId, ReservationId};
 use crate::ledger::progress::Outcome;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use postgres::Row;
 
-use super::connection::{Connection, Trouble};
 use super::rows::Rows;
 use super::tables::{
     account, account_columns, decoded, id, key, key_columns, reservation, signed, unsigned, usage_line,
 };
 use crate::clock::{Moment, UtcDay};
+use crate::database::{Connection, Trouble};
 use crate::ledger::checkpoint::Pair;
 use crate::ledger::email::Email;
 use crate::ledger::id::{AccountId, KeyId, ReservationId};

@@ -13,12 +13,12 @@ mod desk;
 mod following;
 mod hot;
 mod keeper;
-mod link;
 mod loading;
 mod reading;
 mod rows;
 mod serving;
 mod tables;
+mod transaction;
 mod writing;
 
 use std::collections::HashMap;
@@ -33,15 +33,11 @@ use super::directory::Directory;
 use super::error::{ChargeError, OpenError, Unavailable};
 use super::health::{Health, Status};
 use crate::clock::{Moment, UtcDay};
-use connection::{Connection, Trouble};
+use crate::database::{self, Connection, DatabaseAddress, Trouble};
 use hot::{batcher, jobs, live, working};
 use jobs::{Job, Queues};
-use link::{address, connection, schema, transaction};
 use live::Live;
 use transaction::{Batches, Link};
-
-pub use address::{AddressError, DatabaseAddress};
-pub use schema::Migrated;
 
 /// Batchers of a server, each with a connection and a part of the accounts.
 const BATCHERS: usize = 2;
@@ -78,11 +74,6 @@ struct Core {
     is_ending: Arc<AtomicBool>,
 }
 
-/// Makes the schema of the books, or brings it to the version of this program.
-pub(super) fn migrate(address: &DatabaseAddress) -> Result<Migrated, OpenError> {
-    schema::migrate(&mut Connection::open(address).map_err(schema::failed)?)
-}
-
 impl PostgresBooks {
     /// Opens the books of a database whose schema is the one of this program. Settles the streams of servers that are gone.
     pub(super) fn open(
@@ -90,9 +81,9 @@ impl PostgresBooks {
         directory: Arc<Directory>,
         now: Moment,
     ) -> Result<PostgresBooks, OpenError> {
-        let mut connection = Connection::open(address).map_err(schema::failed)?;
-        schema::check(&mut connection)?;
-        let (server, lease_until) = keeper::register(&mut connection).map_err(schema::failed)?;
+        let mut connection = Connection::open(address)?;
+        database::check(&mut connection)?;
+        let (server, lease_until) = keeper::register(&mut connection)?;
         drop(connection);
         let is_ending = Arc::new(AtomicBool::new(false));
         let batches = Arc::new(Batches::new(server));
@@ -114,7 +105,7 @@ impl PostgresBooks {
             batches: Arc::clone(&batches),
             is_ending: Arc::clone(&is_ending),
         });
-        core.begin(now).map_err(schema::failed)?;
+        core.begin(now)?;
         let mut threads = Vec::new();
         for number in 0..BATCHERS {
             let attended = Arc::clone(&core);

@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use super::connection::{Connection, Trouble};
 use super::tables::{
     account, account_columns, checkout, checkout_columns, entry, entry_columns, id, reservation, signed,
     unsigned,
 };
 use super::{Core, PostgresBooks};
 use crate::clock::{Moment, UtcDay};
+use crate::database::{Connection, Trouble};
 use crate::ledger::LedgerStats;
 use crate::ledger::account::AccountRecord;
 use crate::ledger::audit::{Audit, AuditReport};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::connection::{Connection, Trouble};
 use super::tables::{checkout, checkout_columns, signed, usage_line};
+use crate::database::{Connection, Trouble};
 use crate::ledger::checkpoint::{Pair, StoreError};
 use crate::ledger::codec::Record;
 use crate::ledger::id::AccountId;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use postgres::Row;
 
-use super::connection::Trouble;
 use crate::clock::{Moment, UtcDay, UtcMonth};
+use crate::database::Trouble;
 use crate::ledger::account::{AccountRecord, Balance};
 use crate::ledger::api_key::KeyHash;
 use crate::ledger::checkout::{Checkout, CheckoutId, Paid};

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::connection::{Connection, Trouble};
 use super::rows::Rows;
 use super::tables::{beside, damaged, decoded, id, millis, signed, small};
+use crate::database::{Connection, Trouble};
 use crate::ledger::changes::Changes;
 use crate::ledger::checkout::Checkout;
 use crate::ledger::entry::Entry;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mercato::database::{DatabaseAddress, migrate};
 use mercato::ledger::{
-    AccountId, ChargeError, ChargeRequest, DatabaseAddress, Health, Ledger, OpenError, PaymentId, Pending,
-    Relation, RelationKey, SignUp, Unavailable, migrate_books,
+    AccountId, ChargeError, ChargeRequest, Health, Ledger, OpenError, PaymentId, Pending, Relation,
+    RelationKey, SignUp, Unavailable,
 };
 use tempfile::TempDir;
 
@@ -29,7 +30,7 @@ impl Place {
             return None;
         }
         let place = Place { folder: tempfile::tempdir().unwrap() };
-        migrate_books(&place.address()).unwrap();
+        migrate(&place.address()).unwrap();
         Some(place)
     }
 
@@ -292,18 +293,18 @@ fn refuses_schema_that_it_does_not_know() {
     let folder = tempfile::tempdir().unwrap();
     let address = address_of(folder.path());
     let refusal = || match Ledger::open_database(&address, noon()) {
-        Err(OpenError::Database(reason)) => reason,
+        Err(OpenError::Database(reason)) => reason.to_string(),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it opened"),
     };
     assert!(refusal().contains("books migrate"), "{}", refusal());
-    assert_eq!(migrate_books(&address).unwrap().from, 0);
-    let again = migrate_books(&address).unwrap();
+    assert_eq!(migrate(&address).unwrap().from, 0);
+    let again = migrate(&address).unwrap();
     assert_eq!(again.from, again.to);
     drop(Ledger::open_database(&address, noon()).unwrap());
     run_sql(folder.path(), "INSERT INTO schema_version (version) VALUES (999)");
     assert!(refusal().contains("schema version 999"), "{}", refusal());
-    assert!(migrate_books(&address).is_err());
+    assert!(migrate(&address).is_err());
 }
 
 #[test]
@@ -314,7 +315,7 @@ fn migrates_once_when_many_do() {
     let folder = tempfile::tempdir().unwrap();
     let address = address_of(folder.path());
     let done = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..4).map(|_| scope.spawn(|| migrate_books(&address))).collect();
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(|| migrate(&address))).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
     });
     assert!(done.iter().all(Result::is_ok), "{done:?}");

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use mercato::catalog::DataDirectory;
 use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{
-    DatabaseAddress, KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect,
-};
+use mercato::database::DatabaseAddress;
+use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
 use mercato::operator::{Context, OperatorCommand, Verification};
 use serde::Serialize;
 use serde_json::Value;

@@ -4,7 +4,7 @@
 
 use clap::Subcommand;
 use mercato::config::Secret;
-use mercato::ledger::{DatabaseAddress, migrate_books};
+use mercato::database::{DatabaseAddress, migrate};
 use serde_json::{Value, json};
 
 use super::backend::database_failure;
@@ -29,7 +29,7 @@ pub(super) fn run(command: &DatabaseCommand, json: bool) -> Result<(), Failure> 
     match command {
         DatabaseCommand::Migrate { books } => {
             let address = address(books)?;
-            let migrated = migrate_books(&address)
+            let migrated = migrate(&address)
                 .map_err(|error| database_failure(&address, "migrate them", error.to_string()))?;
             let response =
                 json!({ "database": address.to_string(), "from": migrated.from, "to": migrated.to });

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use mercato::catalog::DataDirectory;
 use mercato::config::Secret;
-use mercato::ledger::{DatabaseAddress, restore};
+use mercato::database::DatabaseAddress;
+use mercato::ledger::restore;
 use mercato::operator::{Backup, OperatorCommand};
 use serde_json::Value;
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::super::connection::Trouble;
 use super::super::transaction::Link;
 use super::super::{Core, refusal};
 use super::charging::{charge, plain};
 use super::jobs::{Job, Reply, Sold, Work};
 use super::working::work;
+use crate::database::Trouble;
 use crate::ledger::error::{ChargeError, Unavailable};
 use crate::ledger::request::{ChargeRequest, Receipt};
 

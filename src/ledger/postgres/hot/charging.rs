@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use postgres::Row;
 
-use super::super::connection::{Connection, Trouble};
 use super::super::tables::{id, not_negative, signed, small, unsigned};
 use super::super::transaction::{BatchId, Link};
 use super::jobs::{Job, Work};
 use crate::clock::UtcMonth;
+use crate::database::{Connection, Trouble};
 use crate::ledger::account::{AccountRecord, Balance, Plan};
 use crate::ledger::directory::{AccountHandle, Directory};
 use crate::ledger::id::{AccountId, KeyId};

@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::connection::{Connection, Trouble};
 use super::super::loading::{Wanted, below, learn_records, learn_usage, load};
 use super::super::rows::{Rows, Shared};
 use super::super::tables::{signed, unsigned};
 use super::super::transaction::Link;
 use super::super::writing;
 use super::jobs::{Job, Sold, Work};
+use crate::database::{Connection, Trouble};
 use crate::ledger::directory::Directory;
 use crate::ledger::error::{ChargeError, Unavailable};
 use crate::ledger::id::{AccountId, KeyId};

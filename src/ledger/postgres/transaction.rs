@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::super::rows::Shared;
-use super::address::DatabaseAddress;
-use super::connection::{Connection, Trouble};
+use super::rows::Shared;
+use crate::database::DatabaseAddress;
+use crate::database::{Connection, Trouble};
 
 /// Attempts of a transaction that others stand in the way of.
 const CONFLICTS_MAX: u32 = 100;
@@ -210,7 +210,7 @@ impl Link {
     fn put_void(&mut self, batch: BatchId) -> Result<bool, Trouble> {
         let connection = self.connection()?;
         let connection = &mut *connection.lock();
-        let arguments: super::connection::Arguments<'_> = &[&batch.server, &batch.number];
+        let arguments: crate::database::Arguments<'_> = &[&batch.server, &batch.number];
         match connection.execute(VOID, arguments) {
             Ok(_) => Ok(false),
             // An earlier attempt may have put it there, and its answer was lost.

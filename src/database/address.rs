@@ -94,12 +94,12 @@ impl DatabaseAddress {
         Ok(DatabaseAddress { config })
     }
 
-    pub(in crate::ledger::postgres) const fn config(&self) -> &Config {
+    pub(super) const fn config(&self) -> &Config {
         &self.config
     }
 
     /// Whether the address chooses the isolation of transactions.
-    pub(in crate::ledger::postgres) fn sets_isolation(&self) -> bool {
+    pub(super) fn sets_isolation(&self) -> bool {
         self.config.get_options().is_some_and(|options| options.contains("default_transaction_isolation"))
     }
 }
@@ -172,7 +172,7 @@ fn split_line(line: &str) -> Vec<String> {
 }
 
 /// The last cause of an error, which names no part of the text.
-pub(in crate::ledger::postgres) fn innermost(error: &dyn std::error::Error) -> String {
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

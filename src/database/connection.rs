@@ -11,17 +11,17 @@ use postgres::{Client, NoTls, Row, Statement};
 use super::address::{DatabaseAddress, innermost};
 
 /// Arguments of a statement.
-pub(in crate::ledger::postgres) type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A connection.
-pub(in crate::ledger::postgres) struct Connection {
+pub struct Connection {
     client: Client,
     statements: HashMap<&'static str, Statement>,
 }
 
 /// What came of a statement that failed.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::ledger::postgres) enum Trouble {
+pub enum Trouble {
     /// Another transaction stood in the way; nothing was changed. The same again will do.
     #[error("another transaction is in the way: {0}")]
     Conflict(String),
@@ -41,7 +41,7 @@ pub(in crate::ledger::postgres) enum Trouble {
 
 impl Connection {
     /// Connects.
-    pub(in crate::ledger::postgres) fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
+    pub fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
         let mut client = address.config().connect(NoTls).map_err(|error| trouble(&error))?;
         if !address.sets_isolation() {
             let isolation = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
@@ -51,31 +51,23 @@ impl Connection {
     }
 
     /// Whether the connection is known to be lost.
-    pub(in crate::ledger::postgres) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.client.is_closed()
     }
 
     /// The rows of a statement.
-    pub(in crate::ledger::postgres) fn query(
-        &mut self,
-        text: &'static str,
-        arguments: Arguments<'_>,
-    ) -> Result<Vec<Row>, Trouble> {
+    pub fn query(&mut self, text: &'static str, arguments: Arguments<'_>) -> Result<Vec<Row>, Trouble> {
         let statement = self.prepared(text)?;
         self.client.query(&statement, arguments).map_err(|error| trouble(&error))
     }
 
     /// The first row of a statement.
-    pub(in crate::ledger::postgres) fn first(
-        &mut self,
-        text: &'static str,
-        arguments: Arguments<'_>,
-    ) -> Result<Option<Row>, Trouble> {
+    pub fn first(&mut self, text: &'static str, arguments: Arguments<'_>) -> Result<Option<Row>, Trouble> {
         Ok(self.query(text, arguments)?.into_iter().next())
     }
 
     /// Hands each row of a statement on while the next ones come.
-    pub(in crate::ledger::postgres) fn each(
+    pub fn each(
         &mut self,
         text: &'static str,
         arguments: Arguments<'_>,
@@ -92,22 +84,18 @@ impl Connection {
     }
 
     /// Runs a statement. Returns how many rows it changed.
-    pub(in crate::ledger::postgres) fn execute(
-        &mut self,
-        text: &'static str,
-        arguments: Arguments<'_>,
-    ) -> Result<u64, Trouble> {
+    pub fn execute(&mut self, text: &'static str, arguments: Arguments<'_>) -> Result<u64, Trouble> {
         let statement = self.prepared(text)?;
         self.client.execute(&statement, arguments).map_err(|error| trouble(&error))
     }
 
     /// Runs a text of several statements without arguments.
-    pub(in crate::ledger::postgres) fn run(&mut self, text: &str) -> Result<(), Trouble> {
+    pub fn run(&mut self, text: &str) -> Result<(), Trouble> {
         self.client.batch_execute(text).map_err(|error| trouble(&error))
     }
 
     /// Ends a transaction without a trace. A connection on which that fails is lost.
-    pub(in crate::ledger::postgres) fn roll_back(&mut self) {
+    pub fn roll_back(&mut self) {
         if let Err(error) = self.run("ROLLBACK") {
             tracing::debug!(%error, "a transaction could not be rolled back");
         }

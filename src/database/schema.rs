@@ -1,15 +1,15 @@
-//! The schema of the books: numbered migrations, and the version that this program needs.
+//! The schema of the tables: numbered migrations, and the version that this program needs.
 //!
 //! A migration runs in one transaction, in which the row of its version comes first: of two programs that migrate at the same
 //! time, one waits for the other and then finds its work done. Does not depend on what the tables mean.
 
+use super::address::DatabaseAddress;
 use super::connection::{Connection, Trouble};
-use crate::ledger::error::OpenError;
 
 /// The migrations, in order; the first is version 1. Never change one that was released.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_books.sql")];
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_books.sql")];
 /// The version that this program works with.
-pub(in crate::ledger::postgres) const VERSION: i32 = MIGRATIONS.len() as i32;
+const VERSION: i32 = MIGRATIONS.len() as i32;
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, \
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
@@ -17,6 +17,17 @@ const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version (version integ
 /// The first schema of the search path, where it does not exist. Names without quotes are in lower case, as elsewhere.
 const MISSING_SCHEMA: &str = "SELECT quote_ident(CASE WHEN left(name, 1) = '\"' THEN btrim(name, '\"') ELSE lower(name) END) \
     FROM (SELECT btrim(split_part(current_setting('search_path'), ',', 1)) AS name) AS first WHERE current_schema() IS NULL";
+
+/// Why the schema cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaFault {
+    /// It is not the one that this program works with.
+    #[error("{0}")]
+    Version(String),
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] Trouble),
+}
 
 /// The outcome of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,26 +38,27 @@ pub struct Migrated {
     pub to: i32,
 }
 
-/// Brings the schema to the version of this program.
-pub(in crate::ledger::postgres) fn migrate(connection: &mut Connection) -> Result<Migrated, OpenError> {
-    make_schema(connection).map_err(failed)?;
-    connection.run(VERSIONS).or_else(|trouble| made_by_another(connection, trouble)).map_err(failed)?;
-    let from = version(connection).map_err(failed)?.unwrap_or(0);
+/// Makes the schema, or brings it to the version of this program. Does nothing where that is done.
+pub fn migrate(address: &DatabaseAddress) -> Result<Migrated, SchemaFault> {
+    let connection = &mut Connection::open(address)?;
+    make_schema(connection)?;
+    connection.run(VERSIONS).or_else(|trouble| made_by_another(connection, trouble))?;
+    let from = version(connection)?.unwrap_or(0);
     refuse_newer(from)?;
     for (place, migration) in MIGRATIONS.iter().enumerate() {
         let number = i32::try_from(place).unwrap_or(i32::MAX).saturating_add(1);
         if number > from {
-            apply(connection, number, migration).map_err(failed)?;
+            apply(connection, number, migration)?;
         }
     }
     Ok(Migrated { from, to: VERSION })
 }
 
 /// Makes sure that the schema is the one that this program works with.
-pub(in crate::ledger::postgres) fn check(connection: &mut Connection) -> Result<(), OpenError> {
-    let known = connection.first("SELECT to_regclass('schema_version') IS NOT NULL", &[]).map_err(failed)?;
+pub fn check(connection: &mut Connection) -> Result<(), SchemaFault> {
+    let known = connection.first("SELECT to_regclass('schema_version') IS NOT NULL", &[])?;
     let is_there = known.is_some_and(|row| row.get(0));
-    let found = if is_there { version(connection).map_err(failed)?.unwrap_or(0) } else { 0 };
+    let found = if is_there { version(connection)?.unwrap_or(0) } else { 0 };
     refuse_newer(found)?;
     if found < VERSION {
         let state = if found == 0 {
@@ -54,14 +66,16 @@ pub(in crate::ledger::postgres) fn check(connection: &mut Connection) -> Result<
         } else {
             format!("its books have schema version {found}, this program works with {VERSION}")
         };
-        return Err(database(format!("{state}; run `mercato-tools books migrate --books URL` first")));
+        return Err(SchemaFault::Version(format!(
+            "{state}; run `mercato-tools books migrate --books URL` first"
+        )));
     }
     Ok(())
 }
 
-fn refuse_newer(found: i32) -> Result<(), OpenError> {
+fn refuse_newer(found: i32) -> Result<(), SchemaFault> {
     if found > VERSION {
-        return Err(database(format!(
+        return Err(SchemaFault::Version(format!(
             "its books have schema version {found}, this program works with {VERSION}; use the program that migrated them, \
              or a newer one"
         )));
@@ -112,13 +126,4 @@ fn apply(connection: &mut Connection, number: i32, migration: &str) -> Result<()
             Err(trouble)
         }
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is used in the place of an error")]
-pub(in crate::ledger::postgres) fn failed(trouble: Trouble) -> OpenError {
-    database(trouble.to_string())
-}
-
-pub(in crate::ledger::postgres) const fn database(reason: String) -> OpenError {
-    OpenError::Database(reason)
 }
