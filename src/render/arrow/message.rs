@@ -2,7 +2,8 @@
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::{
-    DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteContext, IpcWriteOptions, write_message,
+    DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteContext, IpcWriteOptions, StreamWriter,
+    write_message,
 };
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
@@ -29,12 +30,13 @@ pub(super) fn push_begin(schema: &Schema, empty: &RecordBatch, out: &mut Vec<u8>
     dictionaries.into_iter().try_for_each(|dictionary| push(dictionary, out))
 }
 
-/// Appends a batch without dictionaries.
+/// Appends a batch without dictionaries. The writer copies its buffers once, behind a schema that is taken off again.
 pub(super) fn push_batch(batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-    let (generator, options) = (IpcDataGenerator::default(), IpcWriteOptions::default());
-    let mut tracker = DictionaryTracker::new(true);
-    let (_, encoded) = generator.encode(batch, &mut tracker, &options, &mut IpcWriteContext::default())?;
-    push(encoded, out)
+    let begin = out.len();
+    out.reserve(batch.get_array_memory_size());
+    let mut writer = StreamWriter::try_new(out, &batch.schema())?;
+    writer.get_mut().truncate(begin);
+    writer.write(batch)
 }
 
 fn push(encoded: EncodedData, out: &mut Vec<u8>) -> Result<(), ArrowError> {
