@@ -21,13 +21,13 @@ pub(crate) struct CellEncoder<'t> {
 /// Gathered cells: spans of encoded bytes.
 pub(crate) enum Cells<'t> {
     /// Spans of the file, and their total length.
-    Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans, total: usize },
+    Stored { bytes: &'t [u8], spans: Spans, total: usize },
     /// Spans of the file or, as soon as one cell needs another form, spans of `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
     /// Numbers, encoded while gathered.
     Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
     /// Cells of joined columns.
-    Joined { bytes: &'t [u8], codes: Vec<u32>, scratch: Vec<u32>, spans: Spans, total: usize },
+    Joined { bytes: &'t [u8], combinations: Vec<u32>, spans: Spans, total: usize },
 }
 
 /// Start and end of each cell.
@@ -49,13 +49,13 @@ impl<'t> CellEncoder<'t> {
             ColumnData::Dictionary(column) => {
                 let csv = column.csv.filter(|_| self.text == CellText::Csv);
                 let bytes = csv.unwrap_or(column.json).padded_bytes();
-                Cells::Stored { bytes, codes: Vec::new(), spans: Vec::new(), total: 0 }
+                Cells::Stored { bytes, spans: Vec::new(), total: 0 }
             }
             ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
                 Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
             }
             ColumnData::Texts(column) => {
-                Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
+                Cells::Stored { bytes: column.padded_bytes(), spans: Vec::new(), total: 0 }
             }
             ColumnData::Numbers(_) => {
                 Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
@@ -63,19 +63,25 @@ impl<'t> CellEncoder<'t> {
         }
     }
 
-    /// Replaces `cells` by the cells of `rows`. Returns the number of NaNs and infinities shown as null.
-    pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
-        self.gather_cells(rows, cells).ok_or_else(|| self.table.damaged(self.column))
+    /// Replaces `cells` by the cells of `rows`, and `codes` by anything. Returns the number of NaNs and infinities shown as
+    /// null.
+    pub(crate) fn gather(
+        &self,
+        rows: &[u32],
+        codes: &mut Vec<u32>,
+        cells: &mut Cells<'t>,
+    ) -> Result<u64, FormatError> {
+        self.gather_cells(rows, codes, cells).ok_or_else(|| self.table.damaged(self.column))
     }
 
-    fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<u64> {
+    fn gather_cells(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Option<u64> {
         match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Stored { bytes, codes, spans, total }) => {
+            (ColumnData::Dictionary(column), Cells::Stored { bytes, spans, total }) => {
                 let found = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
                 *total = found.total;
                 found.lies_in(bytes).then_some(found.hidden)
             }
-            (ColumnData::Texts(column), Cells::Stored { bytes, spans, total, .. }) => {
+            (ColumnData::Texts(column), Cells::Stored { bytes, spans, total }) => {
                 text_spans(column, rows, spans)?;
                 if !inside(bytes, spans) {
                     return None;
@@ -341,7 +347,7 @@ impl Cells<'_> {
         match self {
             Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
             Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
-            Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
+            Cells::Stored { bytes, spans, total } => (bytes, spans, *total),
             Cells::Encoded { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),
         }

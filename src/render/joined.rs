@@ -131,31 +131,30 @@ pub(crate) struct JoinedEncoder<'t> {
 impl<'t> JoinedEncoder<'t> {
     /// Empty buffers for gathered cells.
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
-        Cells::Joined {
-            bytes: &self.joined.padded,
-            codes: Vec::new(),
-            scratch: Vec::new(),
-            spans: Vec::new(),
-            total: 0,
-        }
+        Cells::Joined { bytes: &self.joined.padded, combinations: Vec::new(), spans: Vec::new(), total: 0 }
     }
 
-    /// Replaces `cells` by the cells of `rows`.
-    pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<(), FormatError> {
+    /// Replaces `cells` by the cells of `rows`, and `codes` by anything.
+    pub(crate) fn gather(
+        &self,
+        rows: &[u32],
+        codes: &mut Vec<u32>,
+        cells: &mut Cells<'t>,
+    ) -> Result<(), FormatError> {
         let damaged = || self.table.damaged(self.joined.columns.first().copied().unwrap_or_default());
-        self.gather_cells(rows, cells).ok_or_else(damaged)
+        self.gather_cells(rows, codes, cells).ok_or_else(damaged)
     }
 
     /// `None` when a code is missing or out of range.
-    fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<()> {
-        let Cells::Joined { codes, scratch, spans, total, .. } = cells else { return None };
+    fn gather_cells(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Option<()> {
+        let Cells::Joined { combinations, spans, total, .. } = cells else { return None };
         let joined = self.joined;
-        codes.clear();
-        codes.resize(rows.len(), 0);
+        combinations.clear();
+        combinations.resize(rows.len(), 0);
         let mut is_strange = false;
         for (dictionary, size) in self.dictionaries.iter().zip(&joined.sizes) {
-            find_codes(dictionary, rows, scratch)?;
-            for (combination, code) in codes.iter_mut().zip(scratch.iter()) {
+            find_codes(dictionary, rows, codes)?;
+            for (combination, code) in combinations.iter_mut().zip(codes.iter()) {
                 is_strange |= code >= size;
                 *combination = combination.wrapping_mul(*size).wrapping_add(*code);
             }
@@ -163,7 +162,7 @@ impl<'t> JoinedEncoder<'t> {
         spans.clear();
         let mut found = Found::default();
         let span = |code: &u32| joined.spans.get(*code as usize).copied().unwrap_or(CROOKED);
-        spans.extend(codes.iter().map(|code| found.take(span(code))));
+        spans.extend(combinations.iter().map(|code| found.take(span(code))));
         *total = found.total;
         (!is_strange && found.lies_in(&joined.padded)).then_some(())
     }

@@ -62,6 +62,8 @@ pub struct RowWriter<'t> {
     pieces: Pieces,
     sources: Vec<Source<'t>>,
     cells: Vec<Cells<'t>>,
+    /// The codes of one column at a time.
+    codes: Vec<u32>,
     written: bool,
     notes: RenderNotes,
 }
@@ -120,7 +122,8 @@ impl<'t> RowWriter<'t> {
             row_end: Piece::of(layout.row_end),
             between_rows: Piece::of(layout.between_rows),
         };
-        Ok(RowWriter { table, layout, pieces, sources, cells, written: false, notes: RenderNotes::default() })
+        let (codes, notes) = (Vec::new(), RenderNotes::default());
+        Ok(RowWriter { table, layout, pieces, sources, cells, codes, written: false, notes })
     }
 
     /// Appends the header.
@@ -141,7 +144,7 @@ impl<'t> RowWriter<'t> {
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
         for batch in rows.chunks(BATCH_ROWS) {
             for (source, cells) in self.sources.iter().zip(&mut self.cells) {
-                self.notes.non_finite += source.gather(batch, cells)?;
+                self.notes.non_finite += source.gather(batch, &mut self.codes, cells)?;
             }
             self.encode(batch.len(), out);
         }
@@ -208,10 +211,10 @@ impl<'t> Source<'t> {
         }
     }
 
-    fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
+    fn gather(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Result<u64, FormatError> {
         match self {
-            Source::Column(encoder) => encoder.gather(rows, cells),
-            Source::Joined(encoder) => encoder.gather(rows, cells).map(|()| 0),
+            Source::Column(encoder) => encoder.gather(rows, codes, cells),
+            Source::Joined(encoder) => encoder.gather(rows, codes, cells).map(|()| 0),
         }
     }
 }
