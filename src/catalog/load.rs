@@ -14,14 +14,14 @@ use crate::catalog::choose::choose;
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
-    UNPUBLISHED_FILE, version_of_file_name, version_of_parquet_name,
+    UNPUBLISHED_FILE, version_of_file_name, version_of_outline_name, version_of_parquet_name,
 };
 use crate::catalog::files::file_identity::{FileIdentity, FileMark, is_absence};
 use crate::catalog::files::parquet_file::ParquetFile;
 use crate::catalog::files::text_file;
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use crate::catalog::publish::record::Record;
-use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
+use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX, Standing};
 use crate::catalog::verification::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::Moment;
 
@@ -36,6 +36,7 @@ pub(super) const MARK_SIZE_BYTES_MAX: u64 = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FolderMark {
     files: BTreeMap<&'static str, FileMark>,
+    /// Of each version the store file, or else the outline.
     stores: BTreeMap<Version, FileMark>,
     parquets: BTreeMap<Version, FileMark>,
 }
@@ -59,8 +60,10 @@ impl FolderMark {
                 mark.files.insert(name, file);
             }
         }
-        let VersionFiles { stores, parquets } = VersionFiles::of(&folder.versions())?;
-        for (paths, marks) in [(stores, &mut mark.stores), (parquets, &mut mark.parquets)] {
+        let VersionFiles { stores, parquets, outlines } = VersionFiles::of(&folder.versions())?;
+        // A store file stands for its outline, too.
+        let opened = outlines.into_iter().chain(stores).collect();
+        for (paths, marks) in [(opened, &mut mark.stores), (parquets, &mut mark.parquets)] {
             for (version, path) in paths {
                 if let Some(file) = FileMark::of(&path)? {
                     marks.insert(version, file);
@@ -129,7 +132,7 @@ pub(super) fn load(
         updated_at: changes.fold(current.published_at, Moment::max),
         methodology_updated_at: time_of(METHODOLOGY_FILE),
         changelog_updated_at: time_of(CHANGELOG_FILE),
-        held: held_for_cursors(known, mark, now),
+        held: held_for_cursors(known, mark, &versions, now),
         manifest,
         versions,
         methodology: texts.methodology.unwrap_or_default(),
@@ -204,10 +207,20 @@ fn is_featured(
     }
 }
 
-/// Removed versions that cursors or streams still read.
-fn held_for_cursors(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
+/// Removed and evicted versions that cursors or streams still read.
+fn held_for_cursors(
+    known: &Known<'_>,
+    mark: &FolderMark,
+    opened: &[DatasetVersion],
+    now: Moment,
+) -> Vec<DatasetVersion> {
     let Some(before) = known.dataset else { return Vec::new() };
-    let gone = before.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
+    let is_gone = |version: &&DatasetVersion| match opened.iter().find(|open| open.version == version.version)
+    {
+        Some(open) => open.is_away() && !version.is_away(),
+        None => !mark.stores.contains_key(&version.version),
+    };
+    let gone = before.versions.iter().filter(is_gone);
     let mut held: Vec<DatasetVersion> =
         gone.chain(&before.held).filter(|version| version.has_recent_cursor(now)).cloned().collect();
     held.sort_by_key(|version| std::cmp::Reverse(version.last_cursor_at()));
@@ -264,28 +277,50 @@ impl Opening<'_> {
 
     /// Opens a version, or returns the reason why it cannot be served.
     fn open(&self, version: &Version, file: &FileMark) -> Result<DatasetVersion, String> {
-        let path = self.folder.store(version);
-        let table = Table::open(&path).map_err(|error| without_path(&error))?;
+        let mut path = self.folder.store(version);
+        let mut opened = Table::open(&path);
+        let is_away =
+            matches!(&opened, Err(error) if is_missing(error)) && self.folder.outline(version).exists();
+        if is_away {
+            path = self.folder.outline(version);
+            opened = Table::open(&path);
+        }
+        let table = opened.map_err(|error| without_path(&error))?;
         let identity = FileIdentity::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
         let content = table.fingerprint();
-        let is_verified = match self.verified_marks.verdict(self.slug, version, &identity) {
-            // The file was replaced before it was opened; the next reload sees that.
-            _ if identity.mark != *file => false,
-            Some(Verdict::Sound) => true,
-            Some(Verdict::Damaged(reason)) => return Err(reason),
-            Some(Verdict::Doubtful) => false,
-            None => self.record.is_some_and(|record| record.certifies(version, content, &identity)),
-        };
+        let is_verified = !is_away
+            && match self.verified_marks.verdict(self.slug, version, &identity) {
+                // The file was replaced before it was opened; the next reload sees that.
+                _ if identity.mark != *file => false,
+                Some(Verdict::Sound) => true,
+                Some(Verdict::Damaged(reason)) => return Err(reason),
+                Some(Verdict::Doubtful) => false,
+                None => self.record.is_some_and(|record| record.certifies(version, content, &identity)),
+            };
         let recorded = self.record.and_then(|record| record.published_at(version, content));
         let published_at = recorded.unwrap_or(file.moment());
         let parquet = self.find_parquet(version, content);
-        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, parquet, is_verified))
+        let standing = match (is_away, is_verified) {
+            (true, _) => Standing::Away,
+            (false, true) => Standing::Verified,
+            (false, false) => Standing::Unverified,
+        };
+        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, parquet, standing))
     }
 
     /// The Parquet file of a version, if it was published with one.
     fn find_parquet(&self, version: &Version, content: Fingerprint) -> Option<ParquetFile> {
         let fact = self.record?.parquet(version, content)?;
         ParquetFile::find(self.folder.parquet(version), fact, content)
+    }
+}
+
+/// Whether there is no such file.
+fn is_missing(error: &FormatError) -> bool {
+    match error {
+        FormatError::File { source, .. } => is_missing(source),
+        FormatError::Io { source, .. } => is_absence(source),
+        _ => false,
     }
 }
 
@@ -331,6 +366,8 @@ pub(super) struct VersionFiles {
     pub(super) stores: BTreeMap<Version, PathBuf>,
     /// Parquet files, also those without a store file.
     pub(super) parquets: BTreeMap<Version, PathBuf>,
+    /// Outlines, also those beside a store file.
+    pub(super) outlines: BTreeMap<Version, PathBuf>,
 }
 
 impl VersionFiles {
@@ -350,6 +387,8 @@ impl VersionFiles {
                 files.stores.insert(version, item.path());
             } else if let Some(version) = version_of_parquet_name(name) {
                 files.parquets.insert(version, item.path());
+            } else if let Some(version) = version_of_outline_name(name) {
+                files.outlines.insert(version, item.path());
             }
         }
         Ok(files)

@@ -2,8 +2,10 @@
 //!
 //! Readers hold an immutable snapshot; changes on disk make a new one. Does not depend on accounts, routes or sockets.
 
+mod away;
 mod background;
 mod choose;
+pub mod copy;
 mod error;
 mod files;
 mod incoming;
@@ -18,13 +20,13 @@ mod watch;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 
 pub use error::CatalogError;
-pub use files::data_directory::DataDirectory;
+pub use files::data_directory::{DataDirectory, DatasetFolder};
 pub use files::parquet_file::{OpenParquet, ParquetFile};
 pub use incoming::{Incoming, IncomingFile, Unpublished};
 pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
@@ -44,11 +46,12 @@ pub use verification::scrubber;
 pub use watch::Watcher;
 
 use choose::choose;
-use files::data_directory::DatasetFolder;
 use load::{FolderMark, Known};
 use scrubber::ScrubCounts;
 use verification::verified_marks::{Verdict, VerifiedMarks};
 use verification::{Task, VerificationCounts};
+
+pub use away::{Demand, Released};
 
 use semver::Version;
 
@@ -68,6 +71,15 @@ pub struct Catalog {
     verification: VerificationCounts,
     /// Queue of store files to verify before they are served. The rest is queued when it is empty.
     verification_queue: (Sender<Task>, Receiver<Task>),
+    /// Versions to be fetched, if somebody fetches.
+    demands: away::Demands,
+    followed: OnceLock<Followed>,
+}
+
+/// How a server hears of what others published.
+struct Followed {
+    refresh: Box<dyn Fn() + Send + Sync>,
+    is_copy: bool,
 }
 
 /// The result of a reload.
@@ -98,6 +110,8 @@ impl Catalog {
             scrub_counts: ScrubCounts::default(),
             verification: VerificationCounts::default(),
             verification_queue: bounded(files_max),
+            demands: away::Demands::default(),
+            followed: OnceLock::new(),
         };
         // The first load has no earlier state that depends on the time.
         catalog.reload(Moment::from_unix_millis(0))?;

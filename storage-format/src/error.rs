@@ -192,6 +192,8 @@ pub enum Place {
     Directory,
     /// Bytes between sections, which must be zero.
     Padding,
+    /// The outline of a file.
+    Outline,
     /// A section of the whole file.
     File(SectionKind),
     /// A section of a column.
@@ -205,6 +207,7 @@ impl std::fmt::Display for Place {
             Place::Trailer => out.write_str("trailer"),
             Place::Directory => out.write_str("directory"),
             Place::Padding => out.write_str("padding"),
+            Place::Outline => out.write_str("outline"),
             Place::File(kind) => write!(out, "section {}", kind.name()),
             Place::Column(kind, column) => write!(out, "section {} of column {column}", kind.name()),
         }

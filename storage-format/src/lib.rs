@@ -16,6 +16,7 @@ pub mod error;
 mod file;
 pub mod limits;
 pub mod order;
+pub mod outline;
 pub mod reader;
 pub mod rendered_lengths;
 pub mod schema;

@@ -26,6 +26,8 @@ pub const RECORD_FILE: &str = "publications.json";
 pub const STORE_SUFFIX: &str = ".mcol";
 /// Extension of the Parquet files beside them.
 pub const PARQUET_SUFFIX: &str = ".parquet";
+/// Extension of outlines: store files of which only columns and lengths are on this machine.
+pub const OUTLINE_SUFFIX: &str = ".outline";
 /// Touched after each change, so that a server need not scan all folders.
 const CHANGED_FILE: &str = ".changed";
 
@@ -129,6 +131,11 @@ impl DatasetFolder {
         self.versions().join(format!("{version}{PARQUET_SUFFIX}"))
     }
 
+    /// The outline of a version, for as long as its store file is not on this machine.
+    pub fn outline(&self, version: &Version) -> PathBuf {
+        self.versions().join(format!("{version}{OUTLINE_SUFFIX}"))
+    }
+
     /// The path of a Parquet file while it is written.
     pub fn incoming_parquet(&self, version: &Version) -> PathBuf {
         self.versions().join(format!(".incoming-{version}{PARQUET_SUFFIX}"))
@@ -148,6 +155,11 @@ pub fn version_of_file_name(name: &str) -> Option<Version> {
 /// The version in the name of a Parquet file.
 pub fn version_of_parquet_name(name: &str) -> Option<Version> {
     version_before(name, PARQUET_SUFFIX)
+}
+
+/// The version in the name of an outline.
+pub fn version_of_outline_name(name: &str) -> Option<Version> {
+    version_before(name, OUTLINE_SUFFIX)
 }
 
 fn version_before(name: &str, suffix: &str) -> Option<Version> {

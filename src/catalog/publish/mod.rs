@@ -329,7 +329,7 @@ fn remove_leftovers(versions: &Path) -> Result<(), CatalogError> {
                 .map_err(|error| CatalogError::io(&item.path(), "remove it", error))?;
         }
     }
-    let VersionFiles { stores, parquets } = VersionFiles::of(versions)?;
+    let VersionFiles { stores, parquets, .. } = VersionFiles::of(versions)?;
     parquets
         .iter()
         .filter(|(version, _)| !stores.contains_key(version))
@@ -357,13 +357,7 @@ fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<
 
 /// Replaces a small file atomically, or removes it.
 pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
-    let Some(content) = content else {
-        return match fs::remove_file(path) {
-            Ok(()) => sync_parent(path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(CatalogError::io(path, "remove it", error)),
-        };
-    };
+    let Some(content) = content else { return remove_file(path) };
     let mut name = std::ffi::OsString::from(".new-");
     name.push(path.file_name().unwrap_or_default());
     let beside = path.with_file_name(name);
@@ -375,7 +369,16 @@ pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), Cat
     rename(&beside, path)
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), CatalogError> {
+/// Removes a file, if there is one.
+pub(super) fn remove_file(path: &Path) -> Result<(), CatalogError> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_parent(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(CatalogError::io(path, "remove it", error)),
+    }
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), CatalogError> {
     fs::rename(from, to).map_err(|error| CatalogError::io(to, "put it in place", error))?;
     sync_parent(to)
 }

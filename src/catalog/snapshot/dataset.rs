@@ -3,7 +3,7 @@
 //! Immutable after loading; changed files make a new value.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mercato_format::{Fingerprint, Table};
@@ -19,10 +19,23 @@ pub const WALK_PAUSE_MILLIS_MAX: i64 = 60_000;
 /// Removed versions of one dataset that are held for cursors, the last read ones.
 pub const HELD_VERSION_COUNT_MAX: usize = 16;
 
-const VERIFIED: u8 = 0;
-const UNVERIFIED: u8 = 1;
-/// Not verified, in the verification queue.
-const CLAIMED: u8 = 2;
+/// What may be done with the store file of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::catalog) enum Standing {
+    /// Every block was compared with its checksum.
+    Verified,
+    /// It must be verified first.
+    Unverified,
+    /// Not verified, in the verification queue.
+    Claimed,
+    /// Only its outline is on this machine.
+    Away,
+    /// Away, and somebody was asked to fetch it.
+    Demanded,
+    /// Away, and larger than the whole cache.
+    TooLarge,
+}
 
 /// One version of a dataset with its open store file.
 #[derive(Clone)]
@@ -40,6 +53,8 @@ pub struct DatasetVersion {
     /// Its rows as Parquet, if they were published so. The file may be damaged.
     pub parquet: Option<Arc<ParquetFile>>,
     standing: Arc<AtomicU8>,
+    /// How often its rows were asked for since this was last read.
+    uses: Arc<AtomicU64>,
     /// When a cursor or stream last read it, in milliseconds since 1970.
     last_cursor_at: Arc<AtomicI64>,
     examples: Arc<OnceLock<Vec<Option<String>>>>,
@@ -53,12 +68,24 @@ impl DatasetVersion {
         path: PathBuf,
         identity: FileIdentity,
         parquet: Option<ParquetFile>,
-        is_verified: bool,
+        standing: Standing,
     ) -> Self {
         let last_cursor_at = Arc::new(AtomicI64::new(i64::MIN));
-        let standing = Arc::new(AtomicU8::new(if is_verified { VERIFIED } else { UNVERIFIED }));
+        let standing = Arc::new(AtomicU8::new(standing as u8));
         let (table, parquet, examples) = (Arc::new(table), parquet.map(Arc::new), Arc::default());
-        Self { version, table, published_at, path, identity, parquet, standing, last_cursor_at, examples }
+        let uses = Arc::default();
+        Self {
+            version,
+            table,
+            published_at,
+            path,
+            identity,
+            parquet,
+            standing,
+            uses,
+            last_cursor_at,
+            examples,
+        }
     }
 
     /// The Parquet file that is offered: one that is not known to be damaged.
@@ -68,21 +95,62 @@ impl DatasetVersion {
 
     /// Whether every block of the unchanged store file was verified. No row of a version is served before.
     pub fn is_verified(&self) -> bool {
-        self.standing.load(Ordering::Acquire) == VERIFIED
+        self.has(Standing::Verified)
+    }
+
+    /// Whether its store file is not on this machine: `table` is an outline, of which no value may be read.
+    pub fn is_away(&self) -> bool {
+        self.standing.load(Ordering::Acquire) >= Standing::Away as u8
+    }
+
+    /// Whether its store file is away and cannot be fetched, because it is larger than the cache.
+    pub fn is_too_large(&self) -> bool {
+        self.has(Standing::TooLarge)
+    }
+
+    /// Counts a request for rows.
+    pub fn note_use(&self) {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often rows were asked for since the last call.
+    pub fn take_uses(&self) -> u64 {
+        self.uses.swap(0, Ordering::Relaxed)
+    }
+
+    fn has(&self, standing: Standing) -> bool {
+        self.standing.load(Ordering::Acquire) == standing as u8
+    }
+
+    fn change(&self, from: Standing, to: Standing) -> bool {
+        self.standing.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Says whether nobody was asked to fetch it before.
+    pub(in crate::catalog) fn claim_fetch(&self) -> bool {
+        self.change(Standing::Away, Standing::Demanded)
+    }
+
+    /// The fetch failed and may be asked for again, unless the version can never fit.
+    pub fn fetch_failed(&self, is_too_large: bool) {
+        let standing = if is_too_large { Standing::TooLarge } else { Standing::Away };
+        self.change(Standing::Demanded, standing);
     }
 
     pub(in crate::catalog) fn set_verified(&self) {
-        self.standing.store(VERIFIED, Ordering::Release);
+        if !self.is_away() {
+            self.standing.store(Standing::Verified as u8, Ordering::Release);
+        }
     }
 
     /// Whether it needs verification and is not queued yet.
     pub(in crate::catalog) fn awaits_verification(&self) -> bool {
-        self.standing.load(Ordering::Acquire) == UNVERIFIED
+        self.has(Standing::Unverified)
     }
 
     /// Marks the version as queued for verification.
     pub(in crate::catalog) fn claim_verification(&self) {
-        self.standing.store(CLAIMED, Ordering::Release);
+        self.standing.store(Standing::Claimed as u8, Ordering::Release);
     }
 
     /// An example value for each column, rendered as in responses; `None` without one. The first call runs `find`,
@@ -104,7 +172,7 @@ impl DatasetVersion {
     }
 
     /// Whether a cursor or stream read it recently.
-    pub(in crate::catalog) fn has_recent_cursor(&self, now: Moment) -> bool {
+    pub fn has_recent_cursor(&self, now: Moment) -> bool {
         self.last_cursor_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
     }
 
@@ -172,6 +240,10 @@ impl Dataset {
 
     /// The retained or held version with that content, for its cursors.
     pub fn version_of_content(&self, fingerprint: Fingerprint) -> Option<&DatasetVersion> {
-        self.versions.iter().chain(&self.held).find(|version| version.table.fingerprint() == fingerprint)
+        let all = || self.versions.iter().chain(&self.held);
+        let mut found = all().filter(|version| version.table.fingerprint() == fingerprint);
+        let first = found.next()?;
+        // An evicted version may still be held for its walks.
+        Some(if first.is_away() { found.find(|version| !version.is_away()).unwrap_or(first) } else { first })
     }
 }

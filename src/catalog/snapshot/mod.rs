@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::catalog::manifest::Language;
 use crate::catalog::slug::Slug;
-use crate::catalog::snapshot::dataset::Dataset;
+use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion};
 use crate::catalog::snapshot::listing::{LicenseCount, Listing, NewVersion, Order, TagCount};
 use crate::clock::Moment;
 
@@ -131,8 +131,17 @@ impl Snapshot {
 
     /// Slugs of datasets whose store file is still being verified, by name.
     pub fn verifying(&self) -> Vec<&str> {
-        let waiting = self.ordered.iter().filter(|dataset| !dataset.current.is_verified());
-        let mut slugs: Vec<&str> = waiting.map(|dataset| dataset.slug()).collect();
+        self.slugs_where(|current| !current.is_verified() && !current.is_away())
+    }
+
+    /// Slugs of datasets whose store file is not on this machine, by name.
+    pub fn away(&self) -> Vec<&str> {
+        self.slugs_where(DatasetVersion::is_away)
+    }
+
+    fn slugs_where(&self, is_so: impl Fn(&DatasetVersion) -> bool) -> Vec<&str> {
+        let found = self.ordered.iter().filter(|dataset| is_so(&dataset.current));
+        let mut slugs: Vec<&str> = found.map(|dataset| dataset.slug()).collect();
         slugs.sort_unstable();
         slugs
     }

@@ -131,10 +131,16 @@ fn notices(opened: &Opened<'_>) -> Vec<String> {
         dataset.versions.first().filter(|newest| newest.version > dataset.current.version)
     {
         let is_rolled_back = dataset.wanted == dataset.current.version;
-        let said = if is_rolled_back { words.notice_retracted } else { words.notice_verifying_newer };
+        let said = match newest {
+            _ if is_rolled_back => words.notice_retracted,
+            newest if newest.is_away() => words.notice_fetching_newer,
+            _ => words.notice_verifying_newer,
+        };
         notices.push(fill(&fill(said, &newest.version), &served));
     }
-    if !dataset.current.is_verified() {
+    if dataset.current.is_away() {
+        notices.push(words.notice_away.to_owned());
+    } else if !dataset.current.is_verified() {
         notices.push(words.notice_verifying.to_owned());
     }
     notices

@@ -57,8 +57,11 @@ pub(super) fn answer(
     };
     let (heading, said) = match refusal.kind() {
         ErrorKind::NotFound => (words.missing_dataset, words.missing_dataset_said),
-        ErrorKind::Unavailable if is_verifying(app, &typed) => (words.verifying, words.verifying_said),
-        ErrorKind::Unavailable => (words.quarantined, words.quarantined_said),
+        ErrorKind::Unavailable => match waits_for(app, &typed) {
+            Some(Wait::Verification) => (words.verifying, words.verifying_said),
+            Some(Wait::Fetch) => (words.away, words.away_said),
+            None => (words.quarantined, words.quarantined_said),
+        },
         _ => return Err(refusal),
     };
     let said = fill(said, shortened(&typed, TYPED_CHARACTERS_MAX));
@@ -107,10 +110,21 @@ fn sent(
     Ok(visit.sent(Response::refusal(refusal, HTML, html.as_bytes()), request, Cache::NoStore))
 }
 
-/// Whether the data are only being verified, so that waiting helps.
-fn is_verifying(app: &App, slug: &str) -> bool {
+/// What a reader waits for.
+enum Wait {
+    Verification,
+    Fetch,
+}
+
+/// Whether the data are only being verified or fetched, so that waiting helps.
+fn waits_for(app: &App, slug: &str) -> Option<Wait> {
     let snapshot = app.catalog.snapshot();
-    matches!(snapshot.get(slug), Some(Entry::Serving(dataset)) if !dataset.current.is_verified())
+    let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return None };
+    match &dataset.current {
+        current if current.is_away() => Some(Wait::Fetch),
+        current if !current.is_verified() => Some(Wait::Verification),
+        _ => None,
+    }
 }
 
 /// The nearest dataset, a search for the typed text, and the list.

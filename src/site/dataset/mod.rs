@@ -99,9 +99,9 @@ impl Opened<'_> {
         (frame, Head::of(self, tab))
     }
 
-    /// Refuses to read values of a store file that is still being verified.
+    /// Refuses to read values of a store file that is still being verified or fetched.
     fn verified(&self) -> Result<(), ApiError> {
-        crate::http::refuse_unverified(self.dataset.slug(), &self.dataset.current)
+        crate::http::refuse_unverified(&self.app.catalog, self.dataset.slug(), &self.dataset.current)
     }
 
     /// Takes the version out of service whose store file turned out to be damaged.

@@ -30,6 +30,10 @@ words! {
             "La versione {} è in corso di verifica. Fino ad allora è servita la versione {}.";
         notice_verifying: "The data are being verified. Rows and statistics will be here when that is done.",
             "I dati sono in corso di verifica. Righe e statistiche saranno disponibili al termine.";
+        notice_fetching_newer: "Version {} is being fetched. Until then version {} is served.",
+            "La versione {} è in corso di trasferimento. Fino ad allora è servita la versione {}.";
+        notice_away: "The data are not on this server yet; they are fetched when somebody asks for them. Rows and statistics will be here then.",
+            "I dati non sono ancora su questo server e vengono trasferiti alla prima richiesta. Righe e statistiche saranno disponibili allora.";
         // Overview.
         feed_of: "New versions of {} (Atom)", "Nuove versioni di {} (Atom)";
         about: "About", "Informazioni";
@@ -268,6 +272,9 @@ words! {
         verifying: "This dataset is being verified", "Questo dataset è in corso di verifica";
         verifying_said: "The data of “{}” are being verified before the first row is shown. Try again in a moment.",
             "I dati di «{}» vengono verificati prima che sia mostrata la prima riga. Riprova fra poco.";
+        away: "This dataset is being fetched", "Questo dataset è in corso di trasferimento";
+        away_said: "The data of “{}” are being brought to this server. Try again in a moment.",
+            "I dati di «{}» vengono trasferiti su questo server. Riprova fra poco.";
         ways_on: "Where to go on", "Come proseguire";
         way_meant: "Did you mean “{}”?", "Intendevi «{}»?";
         way_search: "Search for “{}”", "Cerca «{}»";

@@ -78,11 +78,18 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 fn roll_back(app: &App, operator: &OperatorVisit, slug: &Slug, form: &Form) -> Result<(), String> {
+    not_a_copy(app, operator)?;
     let version = form.text(VERSION).parse().map_err(|_| operator.words.version_wrong.to_owned())?;
     rollback(app.catalog.directory(), slug, &version).map_err(|error: CatalogError| error.to_string())
 }
 
+/// A change to a copy would be lost, and other servers would not hear of it.
+fn not_a_copy(app: &App, operator: &OperatorVisit) -> Result<(), String> {
+    if app.catalog.is_copy() { Err(operator.words.published_elsewhere.to_owned()) } else { Ok(()) }
+}
+
 fn withdraw(app: &App, operator: &OperatorVisit, slug: &Slug, form: &Form) -> Result<(), String> {
+    not_a_copy(app, operator)?;
     confirmed(operator, form)?;
     unpublish(app.catalog.directory(), slug).map_err(|error| error.to_string())
 }
@@ -151,7 +158,8 @@ fn line(operator: &OperatorVisit, dataset: &Dataset, version: &DatasetVersion, i
     let (words, numbers) = (operator.words, operator.visit.numbers);
     let notes = [
         (version.version == dataset.current.version && !is_held, words.served),
-        (!version.is_verified(), words.state_verifying),
+        (!version.is_verified() && !version.is_away(), words.state_verifying),
+        (version.is_away(), words.state_away),
         (is_held, words.held),
     ];
     VersionLine {

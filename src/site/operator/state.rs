@@ -10,6 +10,8 @@ pub enum State {
     Serving,
     /// Its store file waits for its verification.
     Verifying,
+    /// Its store file is not on this machine.
+    Away,
     /// An older version is served in place of a damaged one.
     FallenBack,
     /// It is served, and something else about it is wrong.
@@ -21,7 +23,9 @@ pub enum State {
 impl State {
     /// The state of a dataset that is not quarantined.
     pub fn of(dataset: &Dataset) -> Self {
-        if !dataset.current.is_verified() {
+        if dataset.current.is_away() {
+            Self::Away
+        } else if !dataset.current.is_verified() {
             Self::Verifying
         } else if dataset.falls_back() {
             Self::FallenBack
@@ -37,6 +41,7 @@ impl State {
         match self {
             Self::Serving => words.state_serving,
             Self::Verifying => words.state_verifying,
+            Self::Away => words.state_away,
             Self::FallenBack => words.state_fallen_back,
             Self::Warned => words.state_warned,
             Self::Quarantined => words.state_quarantined,
@@ -47,7 +52,7 @@ impl State {
     pub const fn tone(self) -> &'static str {
         match self {
             Self::Serving => "good",
-            Self::Verifying | Self::FallenBack | Self::Warned => "warn",
+            Self::Verifying | Self::Away | Self::FallenBack | Self::Warned => "warn",
             Self::Quarantined => "bad",
         }
     }

@@ -99,6 +99,9 @@ words! {
         state: "State", "Stato";
         state_serving: "served", "servito";
         state_verifying: "being verified", "in verifica";
+        published_elsewhere: "The versions lie in object storage and belong to all servers. Use mercato-tools with --store and --books.",
+            "Le versioni si trovano nello spazio oggetti e appartengono a tutti i server. Usa mercato-tools con --store e --books.";
+        state_away: "not in the cache", "non in cache";
         state_fallen_back: "older version served", "servita una versione precedente";
         state_warned: "served, with faults", "servito, con difetti";
         state_quarantined: "out of service", "fuori servizio";

@@ -3,6 +3,7 @@
 
 mod corruption;
 mod golden;
+mod outline;
 mod random_table;
 mod round_trip;
 mod statistics;

@@ -1,5 +1,6 @@
 //! Publications while the server runs, and damaged files.
 
+mod away;
 mod store_files;
 mod under_load;
 

@@ -15,6 +15,8 @@ use crate::http::routing::parameters::Parameters;
 pub(in crate::http) const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
 /// `Retry-After` for a dataset whose store file is being verified.
 const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
+/// `Retry-After` for a dataset whose store file is being fetched.
+const RETRY_AFTER_AWAY_SECONDS: u32 = 2;
 
 /// The published dataset of the path, if the caller's key may read it.
 pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
@@ -112,10 +114,15 @@ fn out_of_service(slug: &str) -> ApiError {
         .with_reason("DATASET_QUARANTINED", "try again later; the operator has been told")
 }
 
-/// Refuses to read a version whose store file is not verified yet.
-pub fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
+/// Refuses to read a version whose store file is not verified yet, or not on this machine; the latter is fetched then.
+pub fn verified(catalog: &Catalog, slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
     if version.is_verified() {
+        version.note_use();
         return Ok(());
+    }
+    if version.is_away() {
+        catalog.demand(slug, version);
+        return Err(away(slug, version));
     }
     let message = format!(
         "the data of `{slug}` {} are being verified; the other datasets are not concerned",
@@ -123,6 +130,20 @@ pub fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
     );
     Err(ApiError::unavailable(message, RETRY_AFTER_VERIFYING_SECONDS)
         .with_reason("DATASET_VERIFYING", "try again after Retry-After; nothing was charged"))
+}
+
+/// The error of a version that lies in the object store only.
+fn away(slug: &str, version: &DatasetVersion) -> ApiError {
+    let number = &version.version;
+    if version.is_too_large() {
+        let message = format!("the data of `{slug}` {number} do not fit into the cache of this server");
+        return ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
+            .with_reason("DATASET_AWAY", "try again later; the operator has been told");
+    }
+    let message =
+        format!("the data of `{slug}` {number} are being fetched; the other datasets are not concerned");
+    ApiError::unavailable(message, RETRY_AFTER_AWAY_SECONDS)
+        .with_reason("DATASET_AWAY", "try again after Retry-After; nothing was charged")
 }
 
 /// The parameter `lang`.

@@ -1,7 +1,10 @@
 //! Selects the version of a dataset to read: the named one, that of a cursor, or the current one.
 
-use crate::catalog::{Dataset, DatasetVersion, parse_changelog};
+use std::sync::Arc;
+
+use crate::catalog::{Dataset, DatasetVersion, Entry, parse_changelog};
 use crate::clock::Moment;
+use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::query::query_input::refuse;
 use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
@@ -14,6 +17,19 @@ pub(in crate::http) fn of_parameter<'d>(
 ) -> Result<&'d DatasetVersion, ApiError> {
     let Some(name) = name else { return Ok(&dataset.current) };
     named(dataset, name, "version").map_err(|fault| refuse(vec![fault]))
+}
+
+/// The dataset; after a look at what other servers published, if the query goes on in a version that this one does not know.
+pub(in crate::http) fn with_cursor(app: &App, dataset: Arc<Dataset>, asked: &QueryRequest) -> Arc<Dataset> {
+    let walked = asked.cursor_fingerprint();
+    if walked.is_none_or(|content| dataset.version_of_content(content).is_some()) {
+        return dataset;
+    }
+    app.catalog.refresh();
+    match app.catalog.snapshot().get(dataset.slug()) {
+        Some(Entry::Serving(newer)) => Arc::clone(newer),
+        _ => dataset,
+    }
 }
 
 /// The version that a query reads. If its version is unreadable, all other errors of the query are reported with that

@@ -34,7 +34,7 @@ fn get_schema(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named = query.text("version");
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
-    verified(dataset.slug(), version)?;
+    verified(&app.catalog, dataset.slug(), version)?;
     let document = schema::document(&dataset, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     Ok(Response::data(&document)?.public(request, dataset.updated_at, REVALIDATE))
@@ -47,7 +47,7 @@ fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let format_named = query.choice("format", &FORMATS);
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
-    verified(dataset.slug(), version)?;
+    verified(&app.catalog, dataset.slug(), version)?;
     let format = format(request, format_named)?;
     let (response, rows, notes) = sample::answer(format, dataset.slug(), version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;

@@ -23,7 +23,7 @@ fn get_stats(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named = query.text("version");
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
-    verified(dataset.slug(), version)?;
+    verified(&app.catalog, dataset.slug(), version)?;
     let mut buffer = Response::begin_envelope(16 * 1024);
     let out = buffer.sink();
     let name = json!(version.version.to_string());

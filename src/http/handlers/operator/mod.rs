@@ -46,6 +46,7 @@ type Gauge = (&'static str, &'static str, u64);
 fn datasets(app: &App) -> [Gauge; 15] {
     let snapshot = app.catalog.snapshot();
     let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
+    let versions = versions.filter(|version| !version.is_away());
     let mapped = versions.fold(0_u64, |sum, version| sum.saturating_add(version.table.file_bytes()));
     let (scrub_counts, verification) = (app.catalog.scrub_counts(), app.catalog.verification());
     let kept = app.selections.counts();

@@ -23,7 +23,7 @@ impl<'q> CheckedQuery<'q> {
         version: &'q DatasetVersion,
         asked: &QueryRequest,
     ) -> Result<Self, ApiError> {
-        verified(slug, version)?;
+        verified(&app.catalog, slug, version)?;
         let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
         let plan = query::plan(asked, &version.table, slug).map_err(|error| not_planned(error, broken))?;
         Ok(Self { app, slug, version, plan })

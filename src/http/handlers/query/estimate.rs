@@ -40,10 +40,11 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let asked = Asked::estimate(&body);
     let dataset = find_for_key(app, request)?;
     let asked = asked.or_all_faults(&dataset)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let (rows, spending) = match asked.purpose() {
         Purpose::Download => {
-            verified(dataset.slug(), &version)?;
+            verified(&app.catalog, dataset.slug(), &version)?;
             (version.table.row_count().into(), Spending::Download)
         }
         purpose => {

@@ -80,6 +80,7 @@ fn answer(
     let format = format(request, named)?;
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let buyer = Buyer::of(request)?;
     let account = buyer.account.clone();

@@ -87,7 +87,7 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let buyer = Buyer::of(request)?;
     let Claimed { version, claim, .. } = claim(app, buyer, &dataset, version.clone(), wanted, content)?;
     let version = &version;
-    verified(dataset.slug(), version)?;
+    verified(&app.catalog, dataset.slug(), version)?;
     fits_sheet(format, version.table.row_count())?;
     let content = Content::open(app, dataset.slug(), version, format)?;
     let file = File { app, slug: dataset.slug(), version, format, content, claim };

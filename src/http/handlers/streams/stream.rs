@@ -70,6 +70,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if let Some(last_event) = last_event {
         asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
     }
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let wanted = content_under_a_key(request, &body);
     let buyer = Buyer::of(request)?;

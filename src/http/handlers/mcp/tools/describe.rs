@@ -54,7 +54,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     arguments.finish()?;
     let dataset = super::dataset(app, request, &slug)?;
     let version = dataset_version::of_parameter(&dataset, named.as_deref())?;
-    verified(dataset.slug(), version)?;
+    verified(&app.catalog, dataset.slug(), version)?;
     let document = schema::document(&dataset, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);

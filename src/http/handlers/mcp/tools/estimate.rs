@@ -46,6 +46,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         may_read(&dataset, caller)?;
     }
     let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     if caller.is_none() && is_costly(&asked, version.table.row_count()) {
         return Err(too_costly(app, request));

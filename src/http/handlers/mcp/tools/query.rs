@@ -50,6 +50,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let dataset = super::dataset(app, request, &slug)?;
     may_read(&dataset, &caller)?;
     let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let Caller { account, key } = caller;
     let buyer = Buyer {

@@ -1,0 +1,133 @@
+//! The folder of a dataset as a whole, for those who keep it elsewhere and lay out copies of it.
+//!
+//! Does not depend on where copies come from or go to.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{MutexGuard, PoisonError};
+
+use mercato_format::outline::inflate;
+use semver::Version;
+
+use super::files::data_directory::{
+    CHANGELOG_FILE, CURRENT_FILE, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
+    UNPUBLISHED_FILE,
+};
+use super::files::text_file;
+use super::load::{DOCUMENT_SIZE_BYTES_MAX, FolderMark, MARK_SIZE_BYTES_MAX, store_files};
+use super::manifest::MANIFEST_SIZE_BYTES_MAX;
+use super::publish::record::{RECORD_SIZE_BYTES_MAX, read_moment};
+use super::publish::{remove_file, rename, replace_file};
+use super::{Catalog, CatalogError, DataDirectory, DatasetFolder, Slug};
+use crate::clock::Moment;
+
+/// The texts and marks in the folder of a dataset, with the most bytes of each. They appear in this order: a folder without
+/// a manifest is not published.
+pub const TEXT_FILES: [(&str, u64); 7] = [
+    (UNPUBLISHED_FILE, MARK_SIZE_BYTES_MAX),
+    (CURRENT_FILE, MARK_SIZE_BYTES_MAX),
+    (FEATURED_FILE, MARK_SIZE_BYTES_MAX),
+    (RECORD_FILE, RECORD_SIZE_BYTES_MAX),
+    (METHODOLOGY_FILE, DOCUMENT_SIZE_BYTES_MAX),
+    (CHANGELOG_FILE, DOCUMENT_SIZE_BYTES_MAX),
+    (MANIFEST_FILE, MANIFEST_SIZE_BYTES_MAX),
+];
+
+/// The texts of a folder, by the name of the file.
+pub fn texts_of(folder: &DatasetFolder) -> Result<BTreeMap<&'static str, String>, CatalogError> {
+    let mut texts = BTreeMap::new();
+    for (name, limit) in TEXT_FILES {
+        if let Some(text) = text_file::read_optional(&folder.file(name), limit)? {
+            texts.insert(name, text);
+        }
+    }
+    Ok(texts)
+}
+
+/// Makes the texts of a folder those. Files that have their content already are left alone.
+pub fn put_texts(folder: &DatasetFolder, texts: &BTreeMap<&'static str, String>) -> Result<(), CatalogError> {
+    let versions = folder.versions();
+    fs::create_dir_all(&versions).map_err(|error| CatalogError::io(&versions, "create it", error))?;
+    for (name, limit) in TEXT_FILES {
+        let (path, wanted) = (folder.file(name), texts.get(name).map(String::as_str));
+        let found = text_file::read_optional(&path, limit);
+        if !matches!(&found, Ok(found) if found.as_deref() == wanted) {
+            replace_file(&path, wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// The versions of a folder with their store files.
+pub fn versions_of(folder: &DatasetFolder) -> Result<BTreeMap<Version, PathBuf>, CatalogError> {
+    store_files(&folder.versions())
+}
+
+/// Writes an outline as a sparse file at `to`, whose store file has that length.
+pub fn put_outline(outline: &[u8], length: u64, to: &Path) -> Result<(), CatalogError> {
+    let fault = |message: String| CatalogError::Store { path: to.to_owned(), message };
+    remove_file(to)?;
+    match inflate(outline, to) {
+        Ok(found) if found == length => Ok(()),
+        Ok(found) => Err(fault(format!("an outline of {found} bytes, where {length} were expected"))),
+        Err(error) => Err(fault(error.to_string())),
+    }
+}
+
+/// Puts a complete file in its place.
+pub fn put_in_place(from: &Path, to: &Path) -> Result<(), CatalogError> {
+    rename(from, to)
+}
+
+/// Removes a file, if there is one.
+pub fn remove(path: &Path) -> Result<(), CatalogError> {
+    remove_file(path)
+}
+
+/// Replaces a small file at once.
+pub fn put_text(path: &Path, text: &str) -> Result<(), CatalogError> {
+    replace_file(path, Some(text))
+}
+
+/// Records the time of the last change of a catalogue that was copied, unless a later one is recorded.
+pub fn note_changed(directory: &DataDirectory, at: Moment) -> Result<(), CatalogError> {
+    let path = directory.changed();
+    let noted = text_file::read_optional(&path, MARK_SIZE_BYTES_MAX).ok().flatten();
+    match noted.as_deref().and_then(read_moment) {
+        Some(noted) if noted >= at => Ok(()),
+        _ => replace_file(&path, Some(&format!("{}\n", at.rfc3339()))),
+    }
+}
+
+/// While this lives, no folder is loaded.
+pub struct Held<'a>(
+    #[expect(dead_code, reason = "held for its lock")]
+    MutexGuard<'a, std::collections::HashMap<Slug, FolderMark>>,
+);
+
+impl Catalog {
+    /// Keeps every folder from being loaded while several of its files change.
+    pub fn hold(&self) -> Held<'_> {
+        Held(self.marks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says how to hear at once of versions that other servers published. `is_copy`: the folders are copies, and a change to
+    /// them by an operator of this server would be lost.
+    pub fn follow(&self, refresh: Box<dyn Fn() + Send + Sync>, is_copy: bool) {
+        // A second one has no use for it.
+        drop(self.followed.set(super::Followed { refresh, is_copy }));
+    }
+
+    /// Looks for versions that other servers published, where there are such.
+    pub fn refresh(&self) {
+        if let Some(followed) = self.followed.get() {
+            (followed.refresh)();
+        }
+    }
+
+    /// Whether the folders are copies of what is published elsewhere.
+    pub fn is_copy(&self) -> bool {
+        self.followed.get().is_some_and(|followed| followed.is_copy)
+    }
+}
