@@ -13,6 +13,7 @@ pub mod logging;
 pub mod mail;
 pub mod memory;
 pub mod net;
+pub mod objects;
 pub mod operator;
 pub mod payments;
 pub mod query;

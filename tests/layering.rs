@@ -72,6 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("catalog", &["clock", "mercato_format"]),
     ("ledger", &["clock", "database", "histogram", "limits", "words"]),
     ("database", &[]),
+    ("objects", &[]),
     ("logging", &[]),
     ("memory", &[]),
     ("config", &["limits"]),
@@ -90,7 +91,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("argon2::", &["src/access/passwords.rs"]),
     ("arrow_ipc", &["src/render/arrow/", "tools/src/convert/arrow/"]),
     ("use postgres::", &["src/database/", "src/ledger/postgres/", "src/ledger/mod.rs"]),
-    ("ureq::", &["src/payments/stripe/client.rs"]),
+    ("ureq::", &["src/objects/client.rs", "src/payments/stripe/client.rs"]),
+    ("rusty_s3", &["src/objects/"]),
     ("lettre", &["src/mail/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];

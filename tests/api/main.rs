@@ -17,6 +17,7 @@ mod harness;
 mod key_limits;
 mod mcp;
 mod net;
+mod object_stores;
 mod observability;
 mod openapi;
 mod parquet;
