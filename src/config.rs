@@ -2,6 +2,7 @@
 //!
 //! Reads flags and the configuration file; opens nothing else.
 
+mod cluster;
 mod defaults;
 mod error;
 mod file;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 
+pub use cluster::{ByteSize, StoreSettings};
 pub use error::ConfigError;
 pub use mail::{MailSettings, Secret};
 pub use net::{LimitFlags, NetSettings};
@@ -71,6 +73,25 @@ pub struct TypedFlags {
     /// password in PGPASSWORD or PGPASSFILE. Default: books in the data directory.
     #[arg(long, value_name = "URL")]
     pub books: Option<Secret>,
+
+    /// Versions in object storage, shared with other servers: `s3://bucket/prefix`. Endpoint, region and credentials come from
+    /// the variables AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or the files of AWS_PROFILE.
+    /// Needs --books. Default: versions in the data directory.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+
+    /// Directory that holds fetched versions. Default: `cache` in the data directory.
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+
+    /// Most bytes of fetched versions: `500GB`, `64GiB`.
+    #[arg(long, value_name = "BYTES")]
+    pub cache_bytes: Option<ByteSize>,
+
+    /// Which current versions are fetched before somebody asks for them, while they fit. A dataset with an earlier version in
+    /// the cache is always fetched.
+    #[arg(long, value_name = "all|featured|none")]
+    pub prefetch: Option<String>,
 
     /// Where the public API listens.
     #[arg(long, value_name = "ADDR:PORT")]
@@ -196,6 +217,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// The database of the books; nothing for books in the data directory.
     pub books: Option<Secret>,
+    /// The object store of the versions; nothing for versions in the data directory.
+    pub store: Option<StoreSettings>,
     /// Address of the public listener.
     pub listen: SocketAddr,
     /// Address of the admin listener.
@@ -250,6 +273,7 @@ impl Settings {
         let payments = PaymentSettings::resolve(&typed, listen)?;
         Ok(Self {
             mail: MailSettings::resolve(&typed)?,
+            store: StoreSettings::resolve(&typed)?,
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
             books: typed.books,
             listen,
@@ -299,6 +323,10 @@ impl TypedFlags {
         Self {
             data: self.data.or(other.data),
             books: self.books.or(other.books),
+            store: self.store.or(other.store),
+            cache: self.cache.or(other.cache),
+            cache_bytes: self.cache_bytes.or(other.cache_bytes),
+            prefetch: self.prefetch.or(other.prefetch),
             listen: self.listen.or(other.listen),
             admin: self.admin.or(other.admin),
             workers: self.workers.or(other.workers),

@@ -17,6 +17,7 @@ pub mod objects;
 pub mod operator;
 pub mod payments;
 pub mod query;
+pub mod releases;
 pub mod render;
 pub mod sample;
 pub mod search;

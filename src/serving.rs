@@ -4,6 +4,7 @@
 
 mod front;
 mod mail;
+mod mirror;
 mod payments;
 mod refusals;
 mod search;
@@ -21,7 +22,7 @@ use crate::access::{
 use crate::branding::{Branding, BrandingError};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
-use crate::config::{AdminPlace, Settings};
+use crate::config::{AdminPlace, Secret, Settings};
 use crate::database::DatabaseAddress;
 use crate::http::{
     AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, public_service,
@@ -31,6 +32,7 @@ use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::payments::Reconciler;
+use crate::releases::{Mirror, Prepared};
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -90,6 +92,8 @@ pub struct Running {
     mail: Option<MailThread>,
     /// Nothing where no provider is asked.
     reconciler: Option<Reconciler>,
+    /// Nothing where no other server publishes.
+    mirror: Option<Mirror>,
 }
 
 /// Starts everything that the settings ask for.
@@ -101,7 +105,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let branding = Arc::new(Branding::load(&directory.site(), directory.root())?);
     let payments = Arc::new(payments::open(settings)?);
     let now = clock.now();
-    let (catalog, ledger) = open_both(settings, &directory, now)?;
+    let (catalog, prepared, ledger) = open_both(settings, &directory, now)?;
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
     let access = Arc::new(
         AccessControl::open(Arc::clone(&ledger), limits, now)
@@ -142,7 +146,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         .access
         .start_flusher(Arc::clone(&app.clock), move || of.metrics.keep_history())
         .map_err(|error| part("counter flusher", &error))?;
-    let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
+    let upkeep = Upkeep::start(settings, &catalog, &app.clock, Arc::clone(&search))?;
+    let mirror = prepared.map(|prepared| mirror::start(prepared, &app, search)).transpose()?;
     let reconciler = payments::look_after(&app.payments, &app.ledger, &app.clock)
         .map_err(|error| part("payments", &error))?;
     let (admin, public) =
@@ -151,6 +156,9 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
+    if let Some(mirror) = &mirror {
+        app.metrics.add_source(mirror.sampler());
+    }
     if let Some(mailer) = &app.mailer {
         app.metrics.add_source(mailer.sampler());
     }
@@ -163,7 +171,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler })
+    Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler, mirror })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -171,12 +179,15 @@ fn open_both(
     settings: &Settings,
     directory: &DataDirectory,
     now: Moment,
-) -> Result<(Arc<Catalog>, Arc<Ledger>), StartError> {
+) -> Result<(Arc<Catalog>, Option<Prepared>, Arc<Ledger>), StartError> {
     let durability: ChargeDurability =
         settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
-    let (catalog, ledger) =
-        rayon::join(|| Catalog::open(directory.clone()), || open_books(settings, directory, durability, now));
-    Ok((Arc::new(catalog?), Arc::new(ledger?)))
+    let (opened, ledger) = rayon::join(
+        || mirror::open_catalog(settings, directory),
+        || open_books(settings, directory, durability, now),
+    );
+    let (catalog, prepared) = opened?;
+    Ok((Arc::new(catalog), prepared, Arc::new(ledger?)))
 }
 
 /// The books of the data directory, or those of a database.
@@ -188,13 +199,15 @@ fn open_books(
 ) -> Result<Ledger, StartError> {
     let opened = match &settings.books {
         None => Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
-        Some(url) => {
-            let variable = |name: &str| std::env::var(name).ok();
-            let address = DatabaseAddress::parse(url.reveal(), variable);
-            Ledger::open_database(&address.map_err(|error| part("--books", &error))?, now)
-        }
+        Some(url) => Ledger::open_database(&database(url)?, now),
     };
     opened.map_err(|error| part("ledger", &error))
+}
+
+/// The database that `--books` names.
+fn database(url: &Secret) -> Result<DatabaseAddress, StartError> {
+    let variable = |name: &str| std::env::var(name).ok();
+    DatabaseAddress::parse(url.reveal(), variable).map_err(|error| part("--books", &error))
 }
 
 impl Running {
@@ -226,6 +239,7 @@ impl Running {
         let deadline = Instant::now() + drain;
         self.public.net().stop_accepting();
         self.admin.net().stop_accepting();
+        drop(self.mirror);
         drop(self.upkeep);
         drop(self.reconciler);
         let public_ended = self.public.drain(deadline);

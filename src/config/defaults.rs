@@ -27,6 +27,10 @@ pub(super) const PAYMENTS: &str = "none";
 pub(super) const STRIPE_API: &str = "https://api.stripe.com";
 /// Whether people open accounts themselves.
 pub(super) const SIGN_UP: &str = "open";
+/// What is fetched ahead of requests.
+pub(super) const PREFETCH: &str = "all";
+/// Most bytes of fetched versions.
+pub(super) const CACHE_BYTES: u64 = 64 << 30;
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
@@ -49,6 +53,8 @@ fn default_text(field: &str) -> Option<String> {
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "payments" => PAYMENTS.to_owned(),
+        "prefetch" => PREFETCH.to_owned(),
+        "cache_bytes" => format!("{}GiB", CACHE_BYTES >> 30),
         "sign_up" => SIGN_UP.to_owned(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
         "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
@@ -107,6 +113,6 @@ mod tests {
             compared += 1;
         }
         assert!(compared >= 20, "{compared}");
-        assert_eq!(in_words, ["workers", "stream-workers", "max-connections"]);
+        assert_eq!(in_words, ["cache-bytes", "prefetch", "workers", "stream-workers", "max-connections"]);
     }
 }

@@ -157,6 +157,10 @@ pub(super) trait Books: Send + Sync {
 
     /// Whether the books can be written.
     fn health(&self) -> Health;
+    /// The number of this server among those that share the books; nothing where no other can.
+    fn server(&self) -> Option<i64> {
+        None
+    }
     /// Numbers for an operator's dashboard.
     fn stats(&self) -> LedgerStats;
     /// Makes everything durable and releases the files.

@@ -182,6 +182,11 @@ impl Ledger {
         self.books.health()
     }
 
+    /// The number of this server among those that share the books; nothing where no other can.
+    pub fn server(&self) -> Option<i64> {
+        self.books.server()
+    }
+
     /// Makes everything durable and releases the files. Refuses later operations.
     pub fn shutdown(&self) {
         self.books.shutdown();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{StartError, part};
 use crate::catalog::scrubber::{Finding, Scrubber};
 use crate::catalog::verification::{Progress, Verifier};
-use crate::catalog::{Catalog, Entry, Snapshot, Watcher};
+use crate::catalog::{Catalog, CatalogError, Entry, ReloadReport, Snapshot, Watcher};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::search::Search;
@@ -52,7 +52,12 @@ impl Upkeep {
 
 fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> io::Result<Watcher> {
     let of = Arc::clone(&catalog);
-    Watcher::start(catalog, clock, move |outcome| match outcome {
+    Watcher::start(catalog, clock, move |outcome| tell(&of, &search, outcome))
+}
+
+/// Tells search and log of a reload with a change or an error.
+pub(super) fn tell(of: &Catalog, search: &Search, outcome: Result<&ReloadReport, &CatalogError>) {
+    match outcome {
         Ok(report) => {
             search.notify();
             tracing::info!(
@@ -64,7 +69,7 @@ fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> i
             log_faults(&of.snapshot(), |slug| report.changed.iter().any(|changed| changed == slug));
         }
         Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
-    })
+    }
 }
 
 /// Tells the log which datasets are out of service, or served with a fault, and why.

@@ -83,10 +83,15 @@ impl Site {
 
     /// A site over a folder that stays when the site has gone.
     pub fn at(folder: &Path, flags: &[&str]) -> Site {
+        Site::beside(folder, folder, flags)
+    }
+
+    /// A site over a folder, with the books of another one where they are in a database.
+    pub fn beside(with_books: &Path, folder: &Path, flags: &[&str]) -> Site {
         let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
         let process = ["--charge-durability", "process", "--drain-seconds", "5"];
-        let books = books_of(folder);
+        let books = books_of(with_books);
         let books: Vec<&str> = books.iter().map(String::as_str).collect();
         let settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
         let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();

@@ -25,6 +25,7 @@ mod payments;
 mod process;
 mod publishing;
 mod query;
+mod releases;
 mod responses;
 #[path = "../books/schema.rs"]
 mod schema;

@@ -339,6 +339,10 @@ impl Books for PostgresBooks {
         self.core.status.health()
     }
 
+    fn server(&self) -> Option<i64> {
+        Some(self.core.batches.server())
+    }
+
     fn stats(&self) -> LedgerStats {
         self.numbers()
     }

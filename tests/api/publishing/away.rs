@@ -64,7 +64,7 @@ fn serves_no_row_of_outline_and_demands_its_file() {
         let answer = site.send(&ask.header("X-Api-Key", &key));
         assert_ne!(answer.status, 503, "{}", answer.text());
     }
-    assert_eq!(site.query("rivers", &key, BODY).json()["data"].as_array().map(Vec::len), Some(3));
+    assert_eq!(site.query("rivers", &key, BODY).json()["data"]["results"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! The catalogue of a server among others: laid out from the database and the object store, or a shared directory.
+
+use std::sync::Arc;
+
+use super::{StartError, database, part, upkeep};
+use crate::catalog::{Catalog, DataDirectory};
+use crate::config::{Settings, StoreSettings};
+use crate::http::App;
+use crate::objects::{ObjectStore, StoreAddress};
+use crate::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
+use crate::search::Search;
+
+/// Opens the catalogue; with what follows other servers, where there may be some.
+pub(super) fn open_catalog(
+    settings: &Settings,
+    directory: &DataDirectory,
+) -> Result<(Catalog, Option<Prepared>), StartError> {
+    let Some(books) = &settings.books else { return Ok((Catalog::open(directory.clone())?, None)) };
+    let directory = match &settings.store {
+        Some(store) => DataDirectory::new(&store.cache),
+        None => directory.clone(),
+    };
+    let options = MirrorOptions {
+        database: database(books)?,
+        store: settings.store.as_ref().map(store).transpose()?,
+        directory: directory.clone(),
+        cache_bytes: settings.store.as_ref().map_or(u64::MAX, |store| store.cache_bytes),
+        prefetch: match settings.store.as_ref().map(|store| store.prefetch.as_str()) {
+            Some("featured") => Prefetch::Featured,
+            Some("none") => Prefetch::None,
+            _ => Prefetch::All,
+        },
+    };
+    let prepared = Prepared::new(options).map_err(|error| part("--cache", &error))?;
+    Ok((Catalog::open(directory)?, Some(prepared)))
+}
+
+fn store(settings: &StoreSettings) -> Result<ObjectStore, StartError> {
+    let address = StoreAddress::parse(&settings.url, |name| std::env::var(name).ok());
+    Ok(ObjectStore::open(address.map_err(|error| part("--store", &error))?))
+}
+
+/// Follows publications from now on.
+pub(super) fn start(prepared: Prepared, app: &Arc<App>, search: Arc<Search>) -> Result<Mirror, StartError> {
+    let (catalog, clock) = (Arc::clone(&app.catalog), Arc::clone(&app.clock));
+    let reload = move || match catalog.reload(clock.now()) {
+        Ok(report) if report.changed.is_empty() => {}
+        Ok(report) => upkeep::tell(&catalog, &search, Ok(&report)),
+        Err(error) => upkeep::tell(&catalog, &search, Err(&error)),
+    };
+    let mirror = prepared.start(&app.catalog, &app.clock, app.ledger.server(), Arc::new(reload));
+    mirror.map_err(|error| part("catalog mirror", &error))
+}
