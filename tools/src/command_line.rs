@@ -28,7 +28,7 @@ Examples:
   mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
   mercato-tools export sales.mcol --format csv --output sales.csv
 
-Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage.";
+Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage, 3 published, but servers lag.";
 
 /// The commands of the program.
 #[derive(Debug, Subcommand)]

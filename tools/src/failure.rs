@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use mercato::catalog::CatalogError;
+use mercato::releases::ReleaseError;
 use mercato::search::models::{InferenceError, ModelError};
 use mercato_format::FormatError;
 
@@ -76,6 +77,19 @@ pub enum Failure {
         /// The reason.
         reason: String,
     },
+    /// A publication into object storage failed.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    /// It is published, and servers do not serve it yet.
+    #[error("{slug} is published, but after {seconds} s these servers do not serve it yet: {servers}")]
+    Lagging {
+        /// The dataset.
+        slug: String,
+        /// How long they were waited for.
+        seconds: u32,
+        /// Their names.
+        servers: String,
+    },
     /// The server did not start.
     #[error("server: {0}")]
     Start(String),
@@ -117,11 +131,12 @@ impl Failure {
         }
     }
 
-    /// 2 for usage errors, 1 for all others.
+    /// 2 for usage errors, 3 for servers that lag, 1 for all others.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
+            Failure::Lagging { .. } => 3,
             _ => 1,
         }
     }

@@ -1,5 +1,6 @@
 //! The program `mercato-tools`: parses the command line, runs one command, and maps its result to an exit code: 0 done,
-//! 1 failed, 2 usage error. Does not depend on formats.
+//! 1 failed, 2 usage error,
+//! 3 servers that do not serve a publication yet. Does not depend on formats.
 
 use std::process::ExitCode;
 

@@ -221,6 +221,14 @@ pub enum LedgerCommand {
     },
 }
 
+/// The database that a URL names.
+///
+/// # Errors
+/// When the URL is no address of a database.
+pub fn database_address(url: &Secret) -> Result<DatabaseAddress, Failure> {
+    database::address(url)
+}
+
 /// Asks the server of a data directory, if one runs, to reload its catalog now. A failure is ignored, because the
 /// server also finds changes by itself.
 pub fn notify_server(data: &DataDirectory) {

@@ -1,11 +1,10 @@
 //! The commands `datasets list` and `datasets show`: the catalog of a data directory, as a server loads it.
 
-use std::path::{Path, PathBuf};
-
 use clap::{Args, Subcommand};
 use mercato::catalog::{Catalog, DataDirectory, Dataset, Entry};
 use serde::Serialize;
 
+use super::catalog_location::CatalogPlace;
 use super::publish::slug;
 use super::{print_json, print_text};
 use crate::failure::Failure;
@@ -26,18 +25,18 @@ pub struct DatasetsArguments {
 pub enum DatasetsCommand {
     /// All datasets, featured ones first.
     List {
-        /// The server's data directory.
-        #[arg(long, value_name = "DATA_DIR")]
-        data: PathBuf,
+        /// Where the catalogue is.
+        #[command(flatten)]
+        place: CatalogPlace,
     },
     /// One dataset with its versions and columns.
     Show {
         /// The dataset.
         #[arg(value_name = "SLUG")]
         slug: String,
-        /// The server's data directory.
-        #[arg(long, value_name = "DATA_DIR")]
-        data: PathBuf,
+        /// Where the catalogue is.
+        #[command(flatten)]
+        place: CatalogPlace,
     },
 }
 
@@ -94,17 +93,23 @@ struct ColumnLine {
 /// When the data directory cannot be read, or a dataset does not exist or is damaged.
 pub fn run(arguments: &DatasetsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
-        DatasetsCommand::List { data } => list(&open(data)?, json),
-        DatasetsCommand::Show { slug: name, data } => show(&open(data)?, name, json),
+        DatasetsCommand::List { place } => {
+            let (data, _folder) = place.read()?;
+            list(&open(&data)?, json)
+        }
+        DatasetsCommand::Show { slug: name, place } => {
+            let (data, _folder) = place.read()?;
+            show(&open(&data)?, name, json)
+        }
     }
 }
 
-fn open(data: &Path) -> Result<Catalog, Failure> {
-    if !data.is_dir() {
+fn open(data: &DataDirectory) -> Result<Catalog, Failure> {
+    if !data.root().is_dir() {
         let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(Failure::io(data, "read the data directory")(absent));
+        return Err(Failure::io(data.root(), "read the data directory")(absent));
     }
-    Ok(Catalog::open(DataDirectory::new(data))?)
+    Ok(Catalog::open(data.clone())?)
 }
 
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! The commands, one file each: arguments, work and output. Does not depend on exit codes.
 
+pub mod catalog_location;
 pub mod convert;
 pub mod datasets;
 pub mod demo;

@@ -10,10 +10,10 @@ use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
 
+use super::catalog_location::CatalogLocation;
 use super::convert::{ConversionOptions, tell_warnings};
 use super::publication_options::{OptionsLine, PublicationOptions};
 use super::{print_json, print_text};
-use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
 use crate::parquet_file::write_beside;
@@ -33,6 +33,7 @@ use crate::parquet_file::write_beside;
 #[command(after_help = "Examples:
   mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
   mercato-tools publish ./sales --input today.csv.gz --append --version 1.1.0 --data /srv/mercato
+  mercato-tools publish ./sales --parquet sales.parquet --version 1.2.0 --store s3://sets/prod --books postgres://db/mercato
 
 dataset.toml:
   slug = \"sales\"
@@ -61,9 +62,9 @@ pub struct PublishArguments {
     /// The version, higher than all previous ones: MAJOR.MINOR.PATCH.
     #[arg(long, value_name = "SEMVER")]
     pub version: Version,
-    /// The server's data directory.
-    #[arg(long, value_name = "DATA_DIR")]
-    pub data: PathBuf,
+    /// Where the catalogue is.
+    #[command(flatten)]
+    pub location: CatalogLocation,
     /// Number of versions to keep on disk, including this one. Default: `keep_versions` of dataset.toml, else 3.
     #[arg(long, value_name = "N", value_parser = parse_keep)]
     pub keep: Option<usize>,
@@ -86,9 +87,9 @@ pub struct UnpublishArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
     pub slug: String,
-    /// The server's data directory.
-    #[arg(long, value_name = "DATA_DIR")]
-    pub data: PathBuf,
+    /// Where the catalogue is.
+    #[command(flatten)]
+    pub location: CatalogLocation,
 }
 
 /// Serve an older version until the next publication.
@@ -102,9 +103,9 @@ pub struct RollbackArguments {
     /// A version that is still on disk.
     #[arg(long, value_name = "SEMVER")]
     pub to: Version,
-    /// The server's data directory.
-    #[arg(long, value_name = "DATA_DIR")]
-    pub data: PathBuf,
+    /// Where the catalogue is.
+    #[command(flatten)]
+    pub location: CatalogLocation,
 }
 
 /// Set whether a dataset is featured, which overrides its dataset.toml.
@@ -118,9 +119,9 @@ pub struct FeatureArguments {
     /// `on` or `off`; `auto` follows dataset.toml.
     #[arg(value_name = "on|off|auto")]
     pub state: FeatureState,
-    /// The server's data directory.
-    #[arg(long, value_name = "DATA_DIR")]
-    pub data: PathBuf,
+    /// Where the catalogue is.
+    #[command(flatten)]
+    pub location: CatalogLocation,
 }
 
 /// Whether a dataset is listed first.
@@ -213,19 +214,26 @@ impl<'a> PublishRequest<'a> {
 /// See [`publish`].
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
-    let data = DataDirectory::new(&arguments.data);
-    let chosen = PublicationOptions::from_arguments(arguments, &data, &folder)?;
-    let mut conversion = arguments.options.conversion(&arguments.inputs, Path::new(""))?;
-    chosen.apply(&mut conversion);
-    let request = PublishRequest {
-        keep: arguments.keep,
-        allows_breaking: arguments.allow_breaking,
-        appends: arguments.append,
-        chosen: Some(chosen),
-        ..PublishRequest::new(&data, &folder, &arguments.version)
-    };
-    let publication = publish(&request, conversion)?;
-    books::notify_server(&data);
+    let slug = Manifest::load(&folder)?.slug;
+    let changed = arguments.location.change(&slug, arguments.append, |data| {
+        let chosen = PublicationOptions::from_arguments(arguments, data, &folder)?;
+        let mut conversion = arguments.options.conversion(&arguments.inputs, Path::new(""))?;
+        chosen.apply(&mut conversion);
+        let request = PublishRequest {
+            keep: arguments.keep,
+            allows_breaking: arguments.allow_breaking,
+            appends: arguments.append,
+            chosen: Some(chosen),
+            ..PublishRequest::new(data, &folder, &arguments.version)
+        };
+        publish(&request, conversion)
+    });
+    let mut publication = changed?;
+    if let Some(store) = arguments.location.place.store() {
+        // The file was put there, and its folder is gone.
+        publication.path = store.to_owned();
+        publication.conversion.output.clone_from(&publication.path);
+    }
     tell_warnings(&publication.conversion);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
@@ -324,9 +332,8 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
 /// # Errors
 /// When there is no such dataset, or its files cannot be changed.
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
-    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
-    catalog_publish::unpublish(&data, &slug)?;
-    books::notify_server(&data);
+    let slug = slug(&arguments.slug)?;
+    arguments.location.change(&slug, false, |data| Ok(catalog_publish::unpublish(data, &slug)?))?;
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "published": false }));
     }
@@ -338,9 +345,10 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
 /// # Errors
 /// When there is no such dataset or version, or its files cannot be changed.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
-    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
-    catalog_publish::rollback(&data, &slug, &arguments.to)?;
-    books::notify_server(&data);
+    let slug = slug(&arguments.slug)?;
+    arguments
+        .location
+        .change(&slug, false, |data| Ok(catalog_publish::rollback(data, &slug, &arguments.to)?))?;
     if json {
         let version = arguments.to.to_string();
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "currentVersion": version }));
@@ -353,14 +361,13 @@ pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Fai
 /// # Errors
 /// When there is no such dataset, or its files cannot be changed.
 pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failure> {
-    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
+    let slug = slug(&arguments.slug)?;
     let (featured, said) = match arguments.state {
         FeatureState::On => (Some(true), "stands first in the list"),
         FeatureState::Off => (Some(false), "stands in the list like every other"),
         FeatureState::Auto => (None, "stands in the list as its dataset.toml says"),
     };
-    catalog_publish::feature(&data, &slug, featured)?;
-    books::notify_server(&data);
+    arguments.location.change(&slug, false, |data| Ok(catalog_publish::feature(data, &slug, featured)?))?;
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "featured": featured }));
     }
