@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Publishes into object storage beside two servers: waits, kills in the middle of a fetch, restarts, outages of the store.
+
+    tests/books/postgres.sh python tests/cluster/store.py --binaries target/debug
+
+Runs once for each kind of store of stores.py. Needs the packages of requirements.txt, in the Python that runs it, and a database
+in MERCATO_TEST_POSTGRES.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from stores import STORES, free_port
+
+SECONDS = 30
+ROWS = 400_000
+
+
+def until(what, is_so, seconds=SECONDS):
+    deadline = time.monotonic() + seconds
+    while not (found := is_so()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.002)
+    return found
+
+
+class Server:
+    """A running server over a data directory of its own."""
+
+    def __init__(self, world, name, *flags):
+        self.world, self.name, self.flags = world, name, flags
+        self.data = world.folder / name
+        self.data.mkdir()
+        world.servers.append(self)
+        self.start()
+
+    def start(self):
+        self.port = free_port()
+        words = [
+            self.world.binaries / "mercato", "serve", "--data", self.data, "--listen", f"127.0.0.1:{self.port}",
+            "--admin", "127.0.0.1:0", "--books", self.world.books, "--store", self.world.url, *self.flags,
+        ]
+        log = open(self.world.folder / f"{self.name}.log", "ab")
+        self.process = subprocess.Popen(words, env=self.world.environment, stdout=log, stderr=log)
+        until(f"{self.name} answers", lambda: self.get("/healthz")[0] == 200)
+
+    def get(self, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as answer:
+            return answer.code, answer.headers, answer.read()
+        except OSError:
+            return 0, {}, b""
+
+    def version(self, slug):
+        """The version whose rows are served, and the first rows; nothing where there are none."""
+        status, headers, body = self.get(f"/api/v1/datasets/{slug}/sample")
+        return (headers["X-Dataset-Version"], json.loads(body)["data"]["totalRows"]) if status == 200 else (None, status)
+
+    def unfinished(self):
+        """Store files that are being fetched."""
+        return [path for path in (self.data / "cache").glob("datasets/*/versions/.*") if ".store" in path.name]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class World:
+    def __init__(self, folder, binaries, store, kind):
+        self.servers = []
+        self.folder, self.binaries, self.store = pathlib.Path(folder), binaries, store
+        variables = store.variables()
+        self.url = variables["MERCATO_TEST_S3"] + "/check"
+        self.environment = os.environ | variables
+        self.books = f"{os.environ['MERCATO_TEST_POSTGRES']}?options=-c%20search_path%3Dstore{kind}"
+
+    def tools(self, *words, code=0):
+        """Runs a command, which ends with that code. Returns what it says."""
+        words = [self.binaries / "mercato-tools", *words]
+        ended = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False)
+        assert ended.returncode == code, f"{words[1:]}: {ended.returncode}, not {code}: {ended.stdout}{ended.stderr}"
+        return ended.stdout + ended.stderr
+
+    def change(self, *words, code=0):
+        return self.tools(*words, "--store", self.url, "--books", self.books, code=code)
+
+    def publish(self, slug, version, rows, *words, code=0):
+        source = self.folder / "source"
+        source.mkdir(exist_ok=True)
+        (source / "dataset.toml").write_text(f'slug = "{slug}"\n')
+        with open(source / "rows.csv", "w") as out:
+            out.write("id,value,word\n")
+            out.writelines(f"{row},{row * 7919 % 1000003},w{row * 31 % 9973}\n" for row in range(rows))
+        return self.change("publish", source, "--input", source / "rows.csv", "--version", version, *words, code=code)
+
+
+def check(world, kind):
+    world.tools("books", "migrate", "--books", world.books)
+    world.publish("numbers", "1.0.0", 1_000)
+    a, b = Server(world, "a"), Server(world, "b")
+    servers = [a, b]
+    world.publish("numbers", "1.1.0", 2_000, "--wait")
+    assert [server.version("numbers") for server in servers] == [("1.1.0", 2_000)] * 2, "--wait waits for every server"
+
+    world.publish("numbers", "1.2.0", 500, "--append", "--wait", "30")
+    assert [server.version("numbers") for server in servers] == [("1.2.0", 2_500)] * 2
+    listed = json.loads(world.change("datasets", "list", "--json"))
+    assert [(line["slug"], line["rows"]) for line in listed["datasets"]] == [("numbers", 2_500)], listed
+
+    # Killed in the middle of a fetch: what it left goes, and the version is fetched again.
+    killed = 0
+    for attempt in range(10):
+        version = f"2.{attempt}.0"
+        world.publish("large", version, ROWS)
+        until("the fetch begins, or is done", lambda: b.unfinished() or b.version("large")[0] == version)
+        is_cut = bool(b.unfinished())
+        b.kill()
+        left = b.unfinished()
+        b.start()
+        assert not set(left) & set(b.unfinished()), "leftovers are removed at the start"
+        until("the version is served", lambda: b.version("large") == (version, ROWS))
+        killed += is_cut and bool(left)
+        if killed == 2:
+            break
+    assert killed, "no fetch was cut off in ten attempts"
+
+    # A server that stands still is named.
+    os.kill(b.process.pid, signal.SIGSTOP)
+    said = world.publish("numbers", "1.3.0", 3_000, "--wait", "2", code=3)
+    assert str(b.process.pid) in said, said
+    assert a.version("numbers") == ("1.3.0", 3_000)
+    os.kill(b.process.pid, signal.SIGCONT)
+    until("it catches up", lambda: b.version("numbers") == ("1.3.0", 3_000))
+
+    world.change("rollback", "numbers", "--to", "1.2.0", "--wait")
+    assert [server.version("numbers") for server in servers] == [("1.2.0", 2_500)] * 2
+    world.change("unpublish", "numbers", "--wait")
+    assert [server.version("numbers") for server in servers] == [(None, 404)] * 2
+
+    # The store is away: what is here is served, and nothing is published.
+    world.store.kill()
+    assert world.publish("large", "3.0.0", 10, code=1)
+    assert [server.version("large")[1] for server in servers] == [ROWS] * 2
+    if kind == "rclone":
+        world.store.start()
+        world.publish("large", "3.0.0", 10, "--wait")
+        assert [server.version("large") for server in servers] == [("3.0.0", 10)] * 2
+    for server in servers:
+        server.process.terminate()
+        assert server.process.wait(SECONDS * 2) == 0, server.name
+    return killed
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--binaries", required=True, type=pathlib.Path)
+    arguments.add_argument("--only", choices=sorted(STORES), help="one kind of store instead of all")
+    given = arguments.parse_args()
+    for kind in [given.only] if given.only else sorted(STORES):
+        with tempfile.TemporaryDirectory(prefix="mercato-store.") as folder:
+            store = STORES[kind](folder)
+            world = World(folder, given.binaries.resolve(), store, kind)
+            try:
+                killed = check(world, kind)
+                print(f"store.py: {kind}: publications reach two servers; {killed} fetches cut off by a kill", flush=True)
+            except AssertionError:
+                for log in sorted(pathlib.Path(folder).glob("?.log")):
+                    print(f"-- {log.name}\n{log.read_text()[-4000:]}", file=sys.stderr)
+                raise
+            finally:
+                store.kill()
+                for server in world.servers:
+                    server.kill()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
