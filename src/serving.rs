@@ -156,9 +156,6 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
-    if let Some(mirror) = &mirror {
-        app.metrics.add_source(mirror.sampler());
-    }
     if let Some(mailer) = &app.mailer {
         app.metrics.add_source(mailer.sampler());
     }
@@ -174,12 +171,11 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler, mirror })
 }
 
+/// The catalogue, what lays it out where other servers publish, and the books.
+type Opened = (Arc<Catalog>, Option<Prepared>, Arc<Ledger>);
+
 /// The catalogue and the books, which do not know each other and are read at the same time.
-fn open_both(
-    settings: &Settings,
-    directory: &DataDirectory,
-    now: Moment,
-) -> Result<(Arc<Catalog>, Option<Prepared>, Arc<Ledger>), StartError> {
+fn open_both(settings: &Settings, directory: &DataDirectory, now: Moment) -> Result<Opened, StartError> {
     let durability: ChargeDurability =
         settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
     let (opened, ledger) = rayon::join(

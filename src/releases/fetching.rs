@@ -90,15 +90,17 @@ impl Fetcher {
                 counts.fetched_bytes.fetch_add(bytes, Ordering::Relaxed);
                 let seconds = began.elapsed().as_secs_f64();
                 tracing::info!(dataset = %slug, %version, bytes, seconds, "a version is fetched");
+                (self.reload)();
+                self.catalog.remember_fetched();
             }
             Err(error) => {
                 counts.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(dataset = %slug, %version, %error, "a version cannot be fetched");
                 demand.version.fetch_failed(matches!(error, FetchError::TooLarge { .. }));
+                // Files may have been evicted.
+                (self.reload)();
             }
         }
-        // Also after a failure: files may have been evicted.
-        (self.reload)();
     }
 
     fn fetch(&self, demand: &Demand) -> Result<u64, FetchError> {

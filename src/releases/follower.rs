@@ -117,7 +117,7 @@ impl Follower {
     fn try_failed(&mut self) {
         let failed: Vec<(Slug, Head)> = std::mem::take(&mut self.shared.known().failed).into_iter().collect();
         let Some(store) = self.shared.store.as_ref().filter(|_| !failed.is_empty()) else { return };
-        let changed = self.shared.lay_out(failed, store, Some(&self.catalog));
+        let changed = self.shared.lay_out(&failed, store, Some(&self.catalog));
         if !changed.is_empty() {
             (self.reload)();
             self.require(&changed);

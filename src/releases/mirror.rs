@@ -232,7 +232,7 @@ impl Shared {
         if is_whole {
             self.keep_only(&heads, &refused, catalog);
         }
-        let changed = self.lay_out(heads, store, catalog);
+        let changed = self.lay_out(&heads, store, catalog);
         let mut known = self.known();
         known.refused.retain(|slug, _| !changed.iter().any(|changed| changed.as_str() == slug));
         known.refused.extend(refused);
@@ -266,7 +266,7 @@ impl Shared {
     /// Lays heads out, several at a time. What fails is kept for later. Says which datasets were laid out.
     pub(super) fn lay_out(
         &self,
-        heads: Vec<(Slug, Head)>,
+        heads: &[(Slug, Head)],
         store: &ObjectStore,
         catalog: Option<&Catalog>,
     ) -> Vec<Slug> {

@@ -144,13 +144,14 @@ impl Releases {
             let outline = small(&self.store, &blobs.outline)?;
             copy::put_outline(&outline, blobs.store.bytes, &folder.store(version))?;
         }
-        if with_current && let Some((version, path)) = current_store(&data, slug)? {
-            if let Some(blobs) = head.versions.get(&version) {
-                progress.begin("fetching", blobs.store.bytes);
-                let beside = folder.versions().join(format!("{FETCHING}{version}"));
-                self.fetch(&blobs.store, &beside, progress)?;
-                copy::put_in_place(&beside, &path)?;
-            }
+        let current = if with_current { current_store(&data, slug)? } else { None };
+        if let Some((version, path)) = current
+            && let Some(blobs) = head.versions.get(&version)
+        {
+            progress.begin("fetching", blobs.store.bytes);
+            let beside = folder.versions().join(format!("{FETCHING}{version}"));
+            self.fetch(&blobs.store, &beside, progress)?;
+            copy::put_in_place(&beside, &path)?;
         }
         Ok(Pulled { data, slug: slug.clone(), sequence: Some(row.sequence), head })
     }

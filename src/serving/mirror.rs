@@ -49,5 +49,7 @@ pub(super) fn start(prepared: Prepared, app: &Arc<App>, search: Arc<Search>) -> 
         Err(error) => upkeep::tell(&catalog, &search, Err(&error)),
     };
     let mirror = prepared.start(&app.catalog, &app.clock, app.ledger.server(), Arc::new(reload));
-    mirror.map_err(|error| part("catalog mirror", &error))
+    let mirror = mirror.map_err(|error| part("catalog mirror", &error))?;
+    app.metrics.add_source(mirror.sampler());
+    Ok(mirror)
 }

@@ -8,7 +8,9 @@ use mercato::catalog::publish::{rollback, unpublish};
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::database::{Connection, DatabaseAddress, migrate};
 use mercato::objects::{ObjectName, ObjectStore, StoreAddress};
-use mercato::releases::{Progress, Pulled, ReleaseError, Releases, wait_for_servers};
+use mercato::releases::{
+    Progress, Pulled, ReleaseError, Releases, VersionBlobs, note_publication, wait_for_servers,
+};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
 use tempfile::TempDir;
@@ -231,6 +233,39 @@ fn starts_again_with_what_is_in_the_cache() {
 }
 
 #[test]
+fn shared_directory_is_loaded_at_once_and_reported() {
+    if are_in_files() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::at(folder.path(), &FREE);
+    let database = DatabaseAddress::parse(&url_of(folder.path()), |_| None).unwrap();
+    publish(&site.data(), &Slug::parse("numbers").unwrap(), "1.0.0", 10);
+    let generation = note_publication(&database).unwrap();
+    let waited = wait_for_servers(&database, generation, Duration::from_secs(10)).unwrap();
+    assert!(waited.lagging.is_empty() && waited.serving == 1, "{waited:?}");
+    assert!(site.serves("numbers", "1.0.0"));
+}
+
+#[test]
+fn serves_what_is_here_while_the_store_is_away() {
+    let Some(cluster) = Cluster::new() else { return };
+    let generation = cluster.publish("numbers", "1.0.0", 1_000);
+    let mut site = cluster.server("a", &[]);
+    cluster.served_by(1, generation);
+    assert!(site.stop());
+    cluster.publish("others", "1.0.0", 10);
+    // Another prefix has none of the blobs.
+    let elsewhere = Cluster { url: format!("{}/elsewhere", cluster.url), ..cluster };
+    let site = elsewhere.server("a", &[]);
+    let key = key_for(&[&site]);
+    assert_eq!(site.query("numbers", &key, "{}").status, 200);
+    assert_eq!(site.get("/api/v1/datasets/others").status, 404, "nothing is known of its columns");
+    let waited = wait_for_servers(&elsewhere.database(), generation + 1, Duration::from_secs(1)).unwrap();
+    assert_eq!((waited.serving, waited.lagging.len()), (0, 1), "it does not serve the whole generation");
+}
+
+#[test]
 fn refuses_publication_that_another_one_overtook() {
     let Some(cluster) = Cluster::new() else { return };
     cluster.publish("numbers", "1.0.0", 10);
@@ -256,7 +291,7 @@ fn deletes_blobs_a_day_after_last_head_named_them() {
             .head()
             .versions
             .values()
-            .flat_map(|one| one.blobs())
+            .flat_map(VersionBlobs::blobs)
             .map(|blob| ObjectName::blob(&blob.sha256))
             .collect()
     };
@@ -288,7 +323,7 @@ fn deletes_blobs_a_day_after_last_head_named_them() {
 /// Bytes of the files of the only version.
 fn length(cluster: &Cluster, slug: &str) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    cluster.pull(slug, folder.path()).head().versions.values().map(|version| version.bytes()).sum()
+    cluster.pull(slug, folder.path()).head().versions.values().map(VersionBlobs::bytes).sum()
 }
 
 /// Bytes of all store files and Parquet files in the cache of a server.
