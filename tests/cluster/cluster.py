@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Three servers with one set of books on PostgreSQL, used through nginx while everything fails at random.
+
+    python tests/cluster/cluster.py --binaries target/debug                200 faults
+    python tests/cluster/cluster.py --binaries target/debug --short        12 faults
+
+PostgreSQL has a synchronous standby. Killed without warning: servers, primary, standby. Servers are cut off from the
+database, held up, and lose answers to commits; the primary freezes, and the standby is promoted. Meanwhile customers walk
+through pages, stream, resume, download, and an operator sells credits and changes keys, at any server.
+
+Exit code 0 only if afterwards every answer that came whole is paid exactly once, nothing that was refused is paid, walks saw
+every row once, entries and balances add up, no reservation is left, and every key is what it should be at every server.
+Needs PostgreSQL, nginx, and the packages of requirements.txt beside this file.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+import checks
+from database import USER, Database
+from faults import Faults
+from load import USERS, Account, World, use
+from servers import Balancer, Server
+from wire import DatabaseProxy
+
+SERVERS = 3
+ROWS = 50_000
+SHORT_FAULTS = 12
+# What a lease lasts, and how long it takes another server at most to settle what it covered.
+LEASE_SECONDS, SETTLE_SECONDS = 10, 5
+# Longest that a reservation may stay behind its lease while faults go on, in which nobody may be there to settle it.
+OVERDUE_SECONDS_MAX = 60
+OVERDUE = """SELECT coalesce(max(extract(epoch FROM clock_timestamp() - s.lease_until)), 0)::float
+    FROM reservation r JOIN server s ON s.id = r.server"""
+
+
+def main() -> int:
+    """Reads the options, builds the cluster, harms it and looks at what is left."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binaries", type=Path, required=True)
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--short", action="store_true", help=f"{SHORT_FAULTS} faults")
+    parser.add_argument("--seed", type=int, default=None, help="the same faults again; their moments differ")
+    parser.add_argument("--keep", type=Path, help="a new folder for logs and tables, which stays")
+    given = parser.parse_args()
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="mercato-cluster.") as name:
+        folder = Path(name) if given.keep is None else given.keep
+        folder.mkdir(exist_ok=True)
+        # The database has an owner of its own.
+        folder.chmod(0o755)
+        cluster = Cluster(given.binaries.resolve(), folder)
+        try:
+            faults = cluster.endure(SHORT_FAULTS if given.short else given.faults, seed)
+        finally:
+            cluster.stop()
+    for fault in faults:
+        print(f"FAULT {fault[:1000]}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+class Cluster:
+    """The database, the servers and nginx."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self.binaries, self.folder = binaries, folder
+        self.balancer: Balancer | None = None
+        self.servers: list[Server] = []
+        self.overdue = 0.0
+        self.database = Database(folder / "database")
+        try:
+            self._build()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _build(self) -> None:
+        self.tools("books", "migrate", "--books", self.url())
+        dataset = self.folder / "numbers"
+        dataset.mkdir()
+        (dataset / "dataset.toml").write_text('slug = "numbers"\n[title]\nen = "Numbers"\n')
+        chance = random.Random(1)
+        words = [f"{chance.randrange(ROWS):05d}{'lorem ipsum ' * 12}" for _ in range(ROWS)]
+        (self.folder / "numbers.csv").write_text(
+            "id,word\n" + "".join(f"{number},{word}\n" for number, word in enumerate(words)))
+        self.tools("publish", dataset, "--input", self.folder / "numbers.csv", "--version", "1.0.0", "--data",
+                   self.folder / "data")
+        for number in range(1, SERVERS + 1):
+            folder = self.folder / f"server-{number}"
+            folder.mkdir()
+            proxy = DatabaseProxy(lambda: self.database.primary.port)
+            self.servers.append(Server(self.binaries, folder, self.folder / "data", proxy))
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.wait_until_ready()
+        self.balancer = Balancer(self.folder / "nginx", [server.port for server in self.servers])
+
+    def url(self) -> str:
+        """The books, past all proxies."""
+        return f"postgres://{USER}@127.0.0.1:{self.database.primary.port}/postgres"
+
+    def tools(self, *arguments: Any) -> str:
+        """What an operator's command prints."""
+        command = [str(part) for part in (self.binaries / "mercato-tools", *arguments)]
+        outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        if outcome.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr}")
+        return outcome.stdout
+
+    def account(self, bought: int, is_exact: bool) -> Account:
+        """A new customer."""
+        books = ("--books", self.url(), "--json")
+        made = json.loads(self.tools("account", "create", "--name", "load", *books))["id"]
+        self.tools("credits", "buy", "--account", made, "--credits", bought, *books)
+        key = json.loads(self.tools("key", "create", "--account", made, *books))["key"]
+        return Account(made, key, is_exact, bought)
+
+    def endure(self, count: int, seed: int) -> list[str]:
+        """Load and faults at the same time, then the checks."""
+        assert self.balancer is not None
+        world = World(self.balancer.port, self.servers, ROWS)
+        accounts = [self.account(bought, is_exact) for _, is_exact, bought in USERS]
+        began = time.monotonic()
+        threads = [threading.Thread(target=use, args=(world, action, account, seed + number))
+                   for number, ((action, _, _), account) in enumerate(zip(USERS, accounts, strict=True))]
+        threads.append(threading.Thread(target=self.watch, args=(world,)))
+        for thread in threads:
+            thread.start()
+        faults = Faults(self.database, self.servers, random.Random(seed), lambda: world.known.last_paid)
+        try:
+            time.sleep(2)
+            faults.cause(count)
+            time.sleep(2)
+        finally:
+            world.over.set()
+            for thread in threads:
+                thread.join()
+        seconds = time.monotonic() - began
+        # Streams that their clients left are settled, and those of servers that are gone when their lease is over.
+        time.sleep(LEASE_SECONDS + SETTLE_SECONDS)
+        found = self.compare(world, accounts)
+        print(json.dumps({"seconds": round(seconds), "faults": dict(faults.counts), "met": dict(world.known.met.most_common()),
+                          "acknowledged": len(world.known.paid), "refused": len(world.known.refused),
+                          "longestBehindLeaseSeconds": round(self.overdue, 1),
+                          "secondsFromPromotionToPaidAnswer": [round(one, 2) for one in faults.promotions]}, indent=2))
+        return found
+
+    def watch(self, world: World) -> None:
+        """How long reservations stay behind the lease of their server."""
+        while not world.over.wait(1):
+            try:
+                with self.database.primary.connect() as connection:
+                    row = connection.execute(OVERDUE).fetchone()
+                    self.overdue = max(self.overdue, row[0] if row else 0)
+            except psycopg.Error:
+                pass
+
+    def compare(self, world: World, accounts: list[Account]) -> list[str]:
+        """Everything that is wrong."""
+        found = list(world.known.faults)
+        if self.overdue > OVERDUE_SECONDS_MAX:
+            found.append(f"a reservation stayed {self.overdue:.0f} s behind the lease of its server")
+        for server in self.servers:
+            found += self.compare_keys(server, world)
+        with self.database.primary.connect() as connection:
+            found += checks.of_tables(connection)
+            found += checks.of_requests(connection, world.known)
+            found += checks.of_accounts(connection, world.known, accounts)
+        found += checks.of_ledger(self.binaries, self.url())
+        for server in self.servers:
+            server.stop()
+            found += [f"a stop ended with {code}" for code in server.codes if code != 0]
+            found += server.faults()
+        if len(world.known.paid) == 0:
+            found.append("nothing was paid at all")
+        return found
+
+    def compare_keys(self, server: Server, world: World) -> list[str]:
+        """Every key is what it should be at this server."""
+        found = []
+        for keys, expected in ((world.known.valid, 200), (world.known.revoked, 401)):
+            for key in keys:
+                status = server.account_status(key)
+                if status != expected:
+                    found.append(f"{server.folder.name}: a key is answered {status}, expected {expected}")
+        return found
+
+    def stop(self) -> None:
+        """Ends everything."""
+        for server in self.servers:
+            server.kill()
+        if self.balancer is not None:
+            self.balancer.stop()
+        self.database.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

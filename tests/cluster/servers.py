@@ -1,0 +1,167 @@
+"""The servers of the cluster, and nginx in front of them. Knows no load."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from database import USER
+from stores import free_port
+from wire import DatabaseProxy
+
+START_SECONDS_MAX = 90
+STOP_SECONDS_MAX = 90
+ORDER_SECONDS_MAX = 30
+
+
+class Unavailable(Exception):
+    """The server did not carry an order out, or did not say so."""
+
+
+class Server:
+    """One server with a data directory of its own, which reaches the database through a proxy of its own."""
+
+    def __init__(self, binaries: Path, folder: Path, data: Path, proxy: DatabaseProxy) -> None:
+        self.binaries, self.folder, self.proxy = binaries, folder, proxy
+        self.port = free_port()
+        self.log = folder / "server.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.codes: list[int] = []
+        shutil.copytree(data, folder / "data")
+
+    def start(self) -> None:
+        """Starts it; where it ends because the database is away, it is started again, as an init system would."""
+        command: list[Any] = [
+            self.binaries / "mercato", "serve", "--data", self.folder / "data", "--books",
+            f"postgres://{USER}@127.0.0.1:{self.proxy.port}/postgres", "--listen", f"127.0.0.1:{self.port}", "--admin",
+            f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
+            "--drain-seconds", "10", "--checksum-rate", "0"]
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL,
+                                        stdout=self.log.open("ab"), stderr=subprocess.STDOUT)
+
+    def wait_until_ready(self) -> None:
+        """Until it sells; started again where it ended."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline:
+            if self.process is None or self.process.poll() is not None:
+                self.start()
+            if self.is_ready():
+                return
+            time.sleep(0.2)
+        raise SystemExit(f"the server does not become ready:\n{self.log.read_text()[-3000:]}")
+
+    def is_ready(self) -> bool:
+        """What its own health says."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def account_status(self, key: str) -> int:
+        """What the owner of a key is answered here."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ORDER_SECONDS_MAX)
+        try:
+            connection.request("GET", "/api/v1/account", headers={"X-Api-Key": key})
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    def kill(self) -> None:
+        """Without warning."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> None:
+        """As an operator does."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.codes.append(self.process.wait(STOP_SECONDS_MAX))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            self.codes.append(-9)
+
+    def order(self, order: str, **fields: Any) -> dict[str, Any]:
+        """An order of the operator to this server."""
+        token = (self.folder / "data" / "admin.token").read_text().strip()
+        connection = _UnixConnection(self.folder / "admin.sock")
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        try:
+            connection.request("POST", "/admin/v1/orders", json.dumps({"order": order, **fields}), headers)
+            answer = connection.getresponse()
+            document: dict[str, Any] = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Unavailable(repr(error)) from error
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise Unavailable(f"{answer.status} {document}")
+        data: dict[str, Any] = document["data"]
+        return data
+
+    def faults(self) -> list[str]:
+        """Panics, and errors that no fault from outside explains."""
+        found = []
+        for line in self.log.read_text(errors="replace").splitlines():
+            if "panicked" in line or "PANIC" in line:
+                found.append(f"{self.folder.name}: {line[:500]}")
+        return found
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("mercato", timeout=ORDER_SECONDS_MAX)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+class Balancer:
+    """nginx with the configuration of docs/examples, before all servers."""
+
+    def __init__(self, folder: Path, ports: list[int]) -> None:
+        folder.mkdir()
+        self.port = free_port()
+        example = Path(__file__).resolve().parents[2] / "docs" / "examples" / "nginx.conf"
+        text = example.read_text()
+        # A server that refused a connection is asked again with the next request: the servers fail and return quickly here.
+        servers = " ".join(f"server 127.0.0.1:{port} max_fails=0;" for port in ports)
+        text = text.replace("listen 80;", f"listen 127.0.0.1:{self.port};").replace("    listen [::]:80;\n", "")
+        text = text.replace("server 127.0.0.1:8080;", servers)
+        places = "".join(f"{name}_temp_path {folder}/{name}; "
+                         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        user = "user root; " if os.geteuid() == 0 else ""
+        (folder / "nginx.conf").write_text(f"{user}daemon off; pid {folder}/pid; error_log stderr crit;\nevents {{ }}\n"
+                                           f"http {{ access_log off; {places}\n{text} }}\n")
+        program = shutil.which("nginx") or "/usr/sbin/nginx"
+        self.process = subprocess.Popen([program, "-c", str(folder / "nginx.conf")], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=(folder / "log").open("wb"))
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit(f"nginx does not start: {(folder / 'log').read_text()}") from None
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.process.terminate()
+        self.process.wait(STOP_SECONDS_MAX)
