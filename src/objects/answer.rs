@@ -66,17 +66,19 @@ pub(super) fn check_range(
 ) -> Result<(), ObjectError> {
     let refused =
         |code: &str| Err(ObjectError::Refused { object: object.to_owned(), status, code: code.to_owned() });
-    match (status, content_range.map(parse_content_range)) {
-        (206, Some(Some((range, _)))) if range != *asked => refused("another range than the one asked for"),
-        (206, Some(Some((_, total)))) => match (total, whole) {
-            (Some(found), Some(expected)) if found != expected => {
-                Err(length_differs(object, expected, found))
-            }
-            _ => Ok(()),
-        },
-        (206, _) => refused("a range without its place"),
-        (200, _) if asked.start == 0 => Ok(()),
-        _ => refused("no range where one was asked for"),
+    let (range, total) = match (status, content_range.map(parse_content_range)) {
+        // Some stores call a part 200 and say its place all the same.
+        (206 | 200, Some(Some(place))) => place,
+        (206, _) | (200, Some(None)) => return refused("a range without its place"),
+        (200, None) if asked.start == 0 => return Ok(()),
+        _ => return refused("no range where one was asked for"),
+    };
+    match (total, whole) {
+        (Some(found), Some(expected)) if found != expected => Err(length_differs(object, expected, found)),
+        // What lies behind the end is left out.
+        (Some(found), None) if found < asked.end => Err(length_differs(object, asked.end, found)),
+        _ if range != *asked => refused("another range than the one asked for"),
+        _ => Ok(()),
     }
 }
 
@@ -185,6 +187,11 @@ mod tests {
             !check(206, None, None) && !check(200, None, None) && !check(204, Some("bytes 4-7/20"), None)
         );
         assert!(check_range("o", 200, None, &(0..8), Some(8)).is_ok());
+        assert!(check(200, Some("bytes 4-7/20"), Some(20)) && !check(200, Some("bytes 0-7/20"), Some(20)));
+        assert!(check_range("o", 200, Some("lines 0-7/8"), &(0..8), Some(8)).is_err());
+        let shorter = |whole| check_range("o", 206, Some("bytes 4-6/7"), &(4..8), whole);
+        assert!(matches!(shorter(Some(8)), Err(ObjectError::Damaged { .. })));
+        assert!(matches!(shorter(None), Err(ObjectError::Damaged { .. })));
     }
 
     #[test]

@@ -151,10 +151,11 @@ class World:
             raise Broken(request, data, error) from error
         finally:
             connection.close()
+        if request is None:
+            # nginx answers for a server that is gone, and does not know what became of the request.
+            raise Broken(None, b"", answer.status)
         if answer.status != 200:
             raise Refused(answer.status, request, data)
-        if request is None:
-            raise Broken(None, data, "an answer without a request id")
         return Answer(request, answer.headers, data)
 
     def pause(self) -> None:
