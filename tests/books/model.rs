@@ -51,6 +51,8 @@ pub struct Remembered {
     pub request: String,
     pub until: Moment,
     pub paid_rows: u64,
+    /// Whether a page was answered again for it.
+    pub is_repeated: bool,
 }
 
 /// How something was paid, as far as undoing it goes.
@@ -162,7 +164,7 @@ impl Model {
     /// A key pays for so many rows of its request.
     pub fn remember(&mut self, id: u64, claim: &Claim, paid_rows: u64, at: Moment) {
         let (request, until) = (claim.request.clone(), at.plus_seconds(DAY));
-        self.claims.insert((id, claim.key), Remembered { request, until, paid_rows });
+        self.claims.insert((id, claim.key), Remembered { request, until, paid_rows, is_repeated: false });
     }
 
     /// `at` is when the end was noted.

@@ -2,7 +2,8 @@
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending, UsageQuery,
+    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, PaymentId, Pending, Plan, Spending,
+    UsageQuery,
 };
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
@@ -193,6 +194,21 @@ fn refunds_failed_response_and_frees_its_idempotency_key() {
     let receipt = charge(&ledger, &free, 5, now).unwrap();
     ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
     assert_eq!(ledger.account_view(&free, now).free_queries_remaining, Some(100));
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
+fn takes_no_payment_back_for_which_page_was_answered_again() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 100);
+    let order = || ChargeRequest { claim: claimed("k", "{}"), ..page(&account, 10, now) };
+    let charged = || ledger.charge(&order()).and_then(Pending::durable).unwrap();
+    let first = charged();
+    assert!(charged().replayed);
+    ledger.refund(first, now).and_then(Pending::durable).unwrap();
+    assert_eq!(account.credits(), 90);
+    assert!(charged().replayed, "the key has still paid");
     assert!(ledger.verify().unwrap().is_balanced());
 }
 

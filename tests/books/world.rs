@@ -226,6 +226,8 @@ impl World {
         let expected = match self.claimed(account, claim, ClaimKind::Rows) {
             Ok(Some(_)) => {
                 assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
+                let key = (account, claim.unwrap().key);
+                self.model.claims.get_mut(&key).unwrap().is_repeated = true;
                 return;
             }
             Ok(None) => self.model.price(account, rows, self.now),
@@ -330,6 +332,15 @@ impl World {
     fn refund(&mut self, which: usize) {
         let Some(sold) = take_one(&mut self.sold, which) else { return };
         self.ledger().refund(sold.receipt, self.now).and_then(Pending::durable).unwrap();
+        let is_repeated = sold.forget.iter().any(|forget| match forget {
+            Forget::Claim(key, _) => {
+                self.model.claims.get(&(sold.account, *key)).is_some_and(|claim| claim.is_repeated)
+            }
+            Forget::Grant(_) => false,
+        });
+        if is_repeated {
+            return;
+        }
         self.model.give_back(sold.account, &sold.paid);
         for forget in sold.forget {
             match forget {

@@ -1,7 +1,7 @@
 //! The record of an `Idempotency-Key`: its request and, for a long response, the paid rows.
 //!
 //! ```text
-//! a page                     whole, once it is charged
+//! a page                     whole, once it is charged; whether it was answered again for that
 //! a stream, a download       the rows that were paid; whole, once it ended properly
 //! ```
 //!
@@ -15,6 +15,9 @@ use crate::clock::Moment;
 /// Paid rows of a response that is paid in full.
 pub(in crate::ledger) const WHOLE: u64 = u64::MAX;
 
+/// Stands for the paid rows of a page that was answered again under its key: its payment is not taken back any more.
+pub(in crate::ledger) const REPEATED: u64 = WHOLE - 1;
+
 /// The record of an idempotency key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::ledger) struct Remembered {
@@ -22,7 +25,7 @@ pub(in crate::ledger) struct Remembered {
     pub(in crate::ledger) until: Moment,
     /// The request, or the unpaid rows of a download.
     pub(in crate::ledger) hash: [u8; 16],
-    /// Paid rows from the beginning of a long response, or [`WHOLE`].
+    /// Paid rows from the beginning of a long response, or [`WHOLE`]; of a page none, or [`REPEATED`].
     pub(in crate::ledger) paid_rows: Option<u64>,
 }
 

@@ -20,6 +20,7 @@ impl State {
         if let Some(claim) = &request.claim
             && self.claimed(account, claim, request.at)? == Claimed::Yes
         {
+            self.note_repetition(account, claim)?;
             return self.sell(request, request.rows, None);
         }
         let payment = self.account(account)?.record.balance.pay_query(request.rows, request.at)?;
@@ -33,7 +34,8 @@ impl State {
         Ok(receipt)
     }
 
-    /// Refunds a receipt and forgets its payment.
+    /// Refunds a receipt and forgets its payment, unless a repetition under its key has given the rows for it: the first
+    /// answer may fail, or its charge become known, after that.
     pub(in super::super) fn refund(
         &mut self,
         receipt: &Receipt,
@@ -42,6 +44,11 @@ impl State {
     ) -> Result<(), ChargeError> {
         let undo = &receipt.undo;
         self.account(undo.account)?;
+        for (key, _) in &undo.remembered {
+            if self.is_repeated(key)? {
+                return Ok(());
+            }
+        }
         self.discount_usage(undo)?;
         for (key, previous) in &undo.remembered {
             match previous {

@@ -6,7 +6,7 @@
 //! responses under one key together cost as much as the longest of them.
 
 use super::super::account::Payment;
-use super::super::claim::{Remembered, WHOLE};
+use super::super::claim::{REPEATED, Remembered, WHOLE};
 use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::id::AccountId;
@@ -171,6 +171,24 @@ impl State {
     fn paid_rows(&mut self, account: AccountId, claim: &IdempotencyClaim) -> Result<u64, ChargeError> {
         let remembered = self.read::<Remembered>(&key_space::claim(account, &claim.key))?;
         Ok(remembered.and_then(|remembered| remembered.paid_rows).unwrap_or(WHOLE))
+    }
+
+    /// Notes that a page which its key has paid for is answered again.
+    pub(super) fn note_repetition(
+        &mut self,
+        account: AccountId,
+        claim: &IdempotencyClaim,
+    ) -> Result<(), ChargeError> {
+        let key = key_space::claim(account, &claim.key);
+        if let Some(first) = self.read::<Remembered>(&key)?.filter(|first| first.paid_rows.is_none()) {
+            self.keep(&key, Remembered { paid_rows: Some(REPEATED), ..first });
+        }
+        Ok(())
+    }
+
+    /// Whether the key of a page was used again after it had paid.
+    pub(super) fn is_repeated(&mut self, key: &[u8]) -> Result<bool, ChargeError> {
+        Ok(self.read::<Remembered>(key)?.is_some_and(|found| found.paid_rows == Some(REPEATED)))
     }
 
     /// Remembers a hash under a key.
