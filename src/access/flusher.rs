@@ -15,6 +15,8 @@ use crate::clock::Clock;
 
 /// Interval between two flushes.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+/// Exchanges of counts with other servers in that interval: what one server counts, all others know after two.
+const EXCHANGES_PER_FLUSH: u32 = 2;
 
 /// The running thread. Dropping the handle flushes once more and ends the thread.
 pub struct CounterFlusher {
@@ -31,15 +33,21 @@ impl CounterFlusher {
     ) -> io::Result<CounterFlusher> {
         let (stop, stopped) = bounded::<()>(0);
         let thread = thread::Builder::new().name("counter-flusher".to_owned()).spawn(move || {
-            loop {
-                let is_last = stopped.recv_timeout(FLUSH_INTERVAL) != Err(RecvTimeoutError::Timeout);
-                if let Err(error) = access.flush(clock.now()) {
-                    tracing::debug!(%error, "the counters of the day are kept in memory for now");
+            let exchanges = if access.ledger.shares_counts() { EXCHANGES_PER_FLUSH } else { 1 };
+            for turn in (0..exchanges).cycle() {
+                let is_last =
+                    stopped.recv_timeout(FLUSH_INTERVAL / exchanges) != Err(RecvTimeoutError::Timeout);
+                let is_whole = is_last || turn == 0;
+                let now = clock.now();
+                if let Err(error) = if is_whole { access.flush(now) } else { access.share(now) } {
+                    tracing::debug!(%error, "request counters are kept in memory for now");
                 }
                 if is_last {
                     return;
                 }
-                beside();
+                if is_whole {
+                    beside();
+                }
             }
         })?;
         Ok(CounterFlusher { stop: Some(stop), thread: Some(thread) })

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::others::Others;
 use super::window::Window;
 use crate::clock::{Moment, UtcDay};
 
@@ -22,6 +23,12 @@ pub(super) struct Meter {
     pub(super) day: UtcDay,
     pub(super) day_count: u32,
     pub(super) is_flushed: bool,
+    /// How often other servers are asked for the subject before it comes again.
+    pub(super) asks_left: u8,
+    /// Whether a request was counted that other servers were not told of.
+    pub(super) was_counted: bool,
+    /// What other servers have counted; nothing while none has told of the subject.
+    pub(super) others: Option<Box<Others>>,
 }
 
 /// The state of a subject in the table.
@@ -34,23 +41,56 @@ pub(super) trait Metered {
 
 impl Metered for Meter {
     fn new(now: Moment) -> Meter {
-        Meter { window: Window::default(), day: now.day(), day_count: 0, is_flushed: true }
+        Meter {
+            window: Window::default(),
+            day: now.day(),
+            day_count: 0,
+            is_flushed: true,
+            asks_left: 0,
+            was_counted: false,
+            others: None,
+        }
     }
 
     fn heap_bytes(&self) -> usize {
-        self.window.heap_bytes()
+        self.window.heap_bytes() + self.others.as_ref().map_or(0, |others| others.heap_bytes())
     }
 }
 
 impl Meter {
-    /// Requests of the current UTC day; resets the counter on a new day.
+    /// Requests of the current UTC day, those of other servers included; resets the counter on a new day.
     pub(super) fn count_today(&mut self, now: Moment) -> u32 {
         let today = now.day();
         if today > self.day {
             self.day = today;
             self.day_count = 0;
         }
-        self.day_count
+        let others = self.others.as_ref().map_or(0, |others| others.count_on(self.day));
+        self.day_count.saturating_add(others)
+    }
+
+    /// Requests of the last minute, those of other servers included.
+    pub(super) fn count_minute(&mut self, now: Moment) -> u32 {
+        let others = self.others.as_mut().map_or(0, |others| others.count(now));
+        self.window.count(now).saturating_add(others)
+    }
+
+    /// When so many requests have left the minute, as it was last counted.
+    pub(super) fn minute_without(&self, requests: u32, now: Moment) -> Option<Moment> {
+        let mut own = self.window.ends(now).peekable();
+        let mut others = self.others.iter().flat_map(|others| others.ends()).peekable();
+        let mut gone = 0_u32;
+        loop {
+            let is_own = match (own.peek(), others.peek()) {
+                (Some(own), Some(others)) => own.0 <= others.0,
+                (own, _) => own.is_some(),
+            };
+            let (end, count) = if is_own { own.next()? } else { others.next()? };
+            gone = gone.saturating_add(count);
+            if gone >= requests {
+                return Some(end);
+            }
+        }
     }
 }
 
@@ -88,6 +128,15 @@ impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
         let slot = shard.meters.get_mut(slot)?;
         slot.seen = now;
         Some(look(&mut slot.meter))
+    }
+
+    /// Calls `look` with the meter of a subject that is known; that is no sign of life of it.
+    pub(super) fn with_known(&self, subject: S, look: impl FnOnce(&mut M)) {
+        let Some(mut shard) = self.shard(&subject) else { return };
+        let slot = shard.index.get(&subject).copied();
+        if let Some(slot) = slot.and_then(|slot| shard.meters.get_mut(slot)) {
+            look(&mut slot.meter);
+        }
     }
 
     /// Calls `look` with every meter, shard by shard.

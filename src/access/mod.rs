@@ -7,8 +7,10 @@ mod client_block;
 mod flusher;
 mod in_flight;
 mod meter;
+mod others;
 mod passwords;
 mod rate;
+mod sharing;
 mod sign_in;
 mod throttle;
 mod window;
@@ -34,6 +36,7 @@ use crate::ledger::{
 use crate::limits::access::TRACKED_ADDRESSES_MAX;
 use client_address::client_key;
 use meter::{Meter, MeterTable};
+use others::Others;
 
 /// Limit of tracked keys.
 const TRACKED_KEYS_MAX: usize = crate::limits::ledger::KEYS_MAX;
@@ -110,8 +113,13 @@ impl AccessControl {
 
     fn resume(&self, note: &CounterNote, now: Moment) {
         let set = |meter: &mut Meter| {
-            meter.day = note.day;
-            meter.day_count = note.count;
+            // Other servers have counted it, or this one before its start.
+            if self.ledger.shares_counts() {
+                meter.others = Some(Box::new(Others::new(note.day, note.count, Vec::new())));
+            } else {
+                meter.day = note.day;
+                meter.day_count = note.count;
+            }
         };
         match note.subject {
             CounterSubject::Key(id) => self.keys.with(id, now, set),
@@ -180,7 +188,7 @@ impl AccessControl {
     }
 
     /// Starts the thread that flushes counters and times of last use, about once a second, and then calls `beside`, which
-    /// is short.
+    /// is short. Counts that are shared with other servers are exchanged twice as often.
     pub fn start_flusher(
         self: &Arc<Self>,
         clock: Arc<dyn Clock>,
@@ -189,8 +197,18 @@ impl AccessControl {
         CounterFlusher::start(Arc::clone(self), clock, beside)
     }
 
-    /// Writes changed counters to the books. A round is bounded; the rest follows in the next round.
+    /// Writes changed counters to the books, and the times when keys were last used. Where other servers count in the same
+    /// books, hears what they have counted. A round is bounded; the rest follows in the next round.
     pub fn flush(&self, now: Moment) -> Result<(), ChargeError> {
+        if self.ledger.shares_counts() {
+            self.share(now)?;
+        } else {
+            self.note_days(now)?;
+        }
+        self.ledger.note_key_uses()
+    }
+
+    fn note_days(&self, now: Moment) -> Result<(), ChargeError> {
         let mut notes = Vec::new();
         let mut note = |subject: CounterSubject, meter: &mut Meter| {
             if !meter.is_flushed && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {
@@ -200,10 +218,7 @@ impl AccessControl {
         };
         self.keys.for_each(|id, meter| note(CounterSubject::Key(id), meter));
         self.addresses.for_each(|block, meter| note(CounterSubject::Address(block), meter));
-        if !notes.is_empty() {
-            self.ledger.note_counters(&notes)?;
-        }
-        self.ledger.note_key_uses()
+        if notes.is_empty() { Ok(()) } else { self.ledger.note_counters(&notes) }
     }
 
     fn meter<T>(

@@ -3,6 +3,7 @@
 //! Pure functions over a meter. Does not depend on the table or the clock.
 
 use super::meter::Meter;
+use super::sharing::ASKS_PER_REQUEST;
 use crate::clock::Moment;
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 
@@ -106,12 +107,12 @@ impl RateLimits {
         scope: Scope,
         now: Moment,
     ) -> Result<Admission, RateRefusal> {
-        let in_window = meter.window.count(now);
+        let in_window = meter.count_minute(now);
         let today = meter.count_today(now);
         let refused = if self.per_day > 0 && today >= self.per_day {
             Some((RateReason::Day, self.per_day, meter.day.plus_days(1).start()))
         } else if self.per_minute > 0 && in_window >= self.per_minute {
-            Some((RateReason::Minute, self.per_minute, meter.window.next_free(now).unwrap_or(now)))
+            Some((RateReason::Minute, self.per_minute, self.window_end(meter, in_window, now)))
         } else {
             None
         };
@@ -129,21 +130,22 @@ impl RateLimits {
             meter.window.add(now);
         }
         if self.per_day > 0 {
-            meter.day_count = today.saturating_add(1);
+            meter.day_count = meter.day_count.saturating_add(1);
             meter.is_flushed = false;
         }
+        meter.was_counted = true;
         Ok(self.status(meter, scope, now))
     }
 
     /// The status of both limits.
     pub(super) fn status(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
-        let in_window = meter.window.count(now);
+        meter.asks_left = ASKS_PER_REQUEST;
+        let in_window = meter.count_minute(now);
         let today = meter.count_today(now);
-        let window_end = meter.window.next_free(now).unwrap_or(now);
         let minute = (self.per_minute > 0).then(|| LimitStatus {
             limit: self.per_minute,
             remaining: self.per_minute.saturating_sub(in_window),
-            reset_seconds: now.seconds_until(window_end),
+            reset_seconds: now.seconds_until(self.window_end(meter, in_window, now)),
         });
         let day = (self.per_day > 0).then(|| LimitStatus {
             limit: self.per_day,
@@ -151,6 +153,13 @@ impl RateLimits {
             reset_seconds: now.seconds_until(meter.day.plus_days(1).start()),
         });
         Admission { scope, minute, day }
+    }
+
+    /// When another request is admitted, or, while one is, when the oldest leaves the minute. Several servers may have let
+    /// pass more than the limit.
+    fn window_end(&self, meter: &Meter, in_window: u32, now: Moment) -> Moment {
+        let too_many = in_window.saturating_add(1).saturating_sub(self.per_minute);
+        meter.minute_without(too_many.max(1), now).unwrap_or(now)
     }
 
     /// The status of a subject without requests.

@@ -33,8 +33,13 @@ struct Run {
 const _: () = assert!(size_of::<Run>() == 8);
 
 impl Run {
+    /// Milliseconds since its last request.
+    fn age(self, now: u32) -> i32 {
+        age(now, self.first.wrapping_add(u32::from(self.span)))
+    }
+
     fn is_over(self, now: u32) -> bool {
-        let age = age(now, self.first.wrapping_add(u32::from(self.span)));
+        let age = self.age(now);
         // After the clock was set back, runs in the future must expire too.
         !(-WINDOW_MILLIS..WINDOW_MILLIS).contains(&age)
     }
@@ -70,11 +75,24 @@ impl Window {
         self.runs.push_back(Run { first: now, span: 0, count: 1 });
     }
 
-    /// When the oldest run expires.
-    pub(super) fn next_free(&self, now: Moment) -> Option<Moment> {
-        let run = self.runs.front()?;
-        let age = age(wrapped(now), run.first.wrapping_add(u32::from(run.span)));
-        Some(now.plus_millis(i64::from(WINDOW_MILLIS - age)))
+    /// When how many requests expire, earliest first.
+    pub(super) fn ends(&self, now: Moment) -> impl Iterator<Item = (Moment, u32)> {
+        let end = move |run: &Run| now.plus_millis(i64::from(WINDOW_MILLIS - run.age(wrapped(now))));
+        self.runs.iter().map(move |run| (end(run), u32::from(run.count)))
+    }
+
+    /// Requests by the second in which they were counted, oldest first: seconds since 1970 and requests.
+    pub(super) fn seconds(&self, now: Moment) -> Vec<(i64, u32)> {
+        let mut seconds: Vec<(i64, u32)> = Vec::new();
+        for run in &self.runs {
+            // Its last request counts for all of them, because they expire with it.
+            let second = now.plus_millis(-i64::from(run.age(wrapped(now)))).unix_seconds();
+            match seconds.last_mut().filter(|(last, _)| *last >= second) {
+                Some((_, requests)) => *requests = requests.saturating_add(u32::from(run.count)),
+                None => seconds.push((second, u32::from(run.count))),
+            }
+        }
+        seconds
     }
 
     /// Heap memory of the window in bytes.
@@ -120,11 +138,17 @@ mod tests {
                     window.add(at(now));
                     passed.push(now);
                 } else {
-                    let free = window.next_free(at(now)).unwrap();
+                    let (free, _) = window.ends(at(now)).next().unwrap();
                     prop_assert!(free > at(now));
                     prop_assert!(window.clone().count(free) < LIMIT);
                 }
                 prop_assert!(window.runs.len() <= LIMIT as usize);
+                let seconds = window.seconds(at(now));
+                prop_assert!(seconds.is_sorted_by(|one, next| one.0 < next.0));
+                prop_assert!(seconds.last().is_none_or(|(last, _)| *last <= at(now).unix_seconds()));
+                window.count(at(now));
+                let sum: u32 = window.seconds(at(now)).iter().map(|(_, requests)| requests).sum();
+                prop_assert_eq!(sum, window.total);
             }
         }
     }
@@ -158,7 +182,7 @@ mod tests {
         let before = Moment::from_unix_millis(wrap * 420 - 30_000);
         let mut window = Window::default();
         window.add(before);
-        assert_eq!(window.next_free(before.plus_millis(50_000)), Some(before.plus_millis(60_000)));
+        assert_eq!(window.ends(before.plus_millis(50_000)).next(), Some((before.plus_millis(60_000), 1)));
         assert_eq!(window.count(before.plus_millis(59_999)), 1);
         assert_eq!(window.count(before.plus_millis(60_000)), 0);
     }

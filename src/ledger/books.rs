@@ -11,7 +11,7 @@ use super::LedgerStats;
 use super::audit::AuditReport;
 use super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::checkout::{Checkout, CheckoutId};
-use super::counter::CounterNote;
+use super::counter::{CounterNote, CounterSubject, SharedCount};
 use super::email::Email;
 use super::entry::Entry;
 use super::error::ChargeError;
@@ -133,6 +133,16 @@ pub(super) trait Books: Send + Sync {
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError>;
     /// Keeps when a session was last seen. It may be lost in a crash.
     fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError>;
+    /// Whether other servers count in the same books.
+    fn shares_counts(&self) -> bool;
+    /// Tells other servers what this one has counted, and returns what they have counted of the subjects that are asked for;
+    /// subjects that they know nothing of are missing.
+    fn exchange_counts(
+        &self,
+        own: &[SharedCount],
+        asked: &[CounterSubject],
+        now: Moment,
+    ) -> Result<Vec<SharedCount>, ChargeError>;
     /// The counters of the present day.
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
 

@@ -45,7 +45,7 @@ pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, MovedSegment};
 pub use checkout::{CHECKOUT_RANDOM_BYTES, Checkout, CheckoutId, CheckoutState, Paid};
 pub use checkpoint::StoreError;
-pub use counter::{CounterNote, CounterSubject};
+pub use counter::{CounterNote, CounterSubject, SECONDS_COUNTED_MAX, SharedCount};
 pub use directory::{AccountHandle, KeyHandle, KeyView, SessionHandle, SessionView};
 pub use email::{Email, NotAnEmail};
 pub use entry::{Entry, EntryKind};

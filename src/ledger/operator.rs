@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Ledger;
 use super::api_key::{KEY_RANDOM_BYTES, PlainKey};
-use super::counter::CounterNote;
+use super::counter::{CounterNote, CounterSubject, SharedCount};
 use super::directory::{AccountHandle, KeyHandle, KeyView};
 use super::error::ChargeError;
 use super::id::{AccountId, KeyId};
@@ -176,6 +176,24 @@ impl Ledger {
         self.books.note_counters(notes)
     }
 
+    /// Whether other servers may count requests in the same books.
+    pub fn shares_counts(&self) -> bool {
+        self.books.shares_counts()
+    }
+
+    /// Tells other servers with the same books what this one has counted: of each subject everything of today and of the last
+    /// minute, which takes the place of what was told before. Returns what all others have counted of the subjects that are
+    /// asked for, as far as they have told. Subjects that none of them knows are missing; books without other servers return
+    /// nothing.
+    pub fn exchange_counts(
+        &self,
+        own: &[SharedCount],
+        asked: &[CounterSubject],
+        now: Moment,
+    ) -> Result<Vec<SharedCount>, ChargeError> {
+        self.books.exchange_counts(own, asked, now)
+    }
+
     /// Hands in when keys were last used, as far as that is not kept yet. Nobody waits for it.
     pub fn note_key_uses(&self) -> Result<(), ChargeError> {
         let keys = self.directory.all_keys();
@@ -187,7 +205,7 @@ impl Ledger {
         self.books.note_key_uses(&uses)
     }
 
-    /// The counters of the present day, as far as they are kept.
+    /// The counters of the present day, as far as they are kept; those of all servers together.
     pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
         self.books.counters()
     }

@@ -8,7 +8,7 @@ use super::super::audit::AuditReport;
 use super::super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::super::books::{Books, Outcome};
 use super::super::checkout::{Checkout, CheckoutId};
-use super::super::counter::CounterNote;
+use super::super::counter::{CounterNote, CounterSubject, SharedCount};
 use super::super::email::Email;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, Unavailable};
@@ -189,6 +189,19 @@ impl Books for LocalBooks {
             state.note_counters(notes);
             Ok(())
         })
+    }
+
+    fn shares_counts(&self) -> bool {
+        false
+    }
+
+    fn exchange_counts(
+        &self,
+        _: &[SharedCount],
+        _: &[CounterSubject],
+        _: Moment,
+    ) -> Result<Vec<SharedCount>, ChargeError> {
+        Ok(Vec::new())
     }
 
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {

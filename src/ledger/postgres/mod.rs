@@ -9,6 +9,7 @@
 //! The state (`state/`) decides everything but plain charges. It stands above the rows that a transaction has locked. The lock
 //! of an account is held by whoever changes anything of it. Only this folder names the crate `postgres`.
 
+mod counting;
 mod desk;
 mod following;
 mod hot;
@@ -21,7 +22,6 @@ mod tables;
 mod transaction;
 mod writing;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -32,7 +32,7 @@ use parking_lot::Mutex;
 use super::directory::Directory;
 use super::error::{ChargeError, OpenError, Unavailable};
 use super::health::{Health, Status};
-use crate::clock::{Moment, UtcDay};
+use crate::clock::Moment;
 use crate::database::{self, Connection, DatabaseAddress, Trouble};
 use hot::{batcher, jobs, live, working};
 use jobs::{Job, Queues};
@@ -69,8 +69,6 @@ struct Core {
     seen: AtomicI64,
     /// Until when, by the clock of this process, other servers leave the streams of this one alone.
     lease_until: Mutex<Instant>,
-    /// Requests of a day that were counted before this start.
-    counted_before: Mutex<HashMap<(Vec<u8>, UtcDay), i64>>,
     is_ending: Arc<AtomicBool>,
 }
 
@@ -101,7 +99,6 @@ impl PostgresBooks {
             latest: AtomicI64::new(now.unix_millis()),
             seen: AtomicI64::new(0),
             lease_until: Mutex::new(lease_until),
-            counted_before: Mutex::default(),
             batches: Arc::clone(&batches),
             is_ending: Arc::clone(&is_ending),
         });

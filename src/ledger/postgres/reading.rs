@@ -10,14 +10,13 @@ use super::tables::{
     unsigned,
 };
 use super::{Core, PostgresBooks};
-use crate::clock::{Moment, UtcDay};
+use crate::clock::Moment;
 use crate::database::{Connection, Trouble};
 use crate::ledger::LedgerStats;
 use crate::ledger::account::AccountRecord;
 use crate::ledger::audit::{Audit, AuditReport};
 use crate::ledger::checkout::{Checkout, CheckoutId};
 use crate::ledger::codec::Record;
-use crate::ledger::counter::{CounterNote, CounterSubject};
 use crate::ledger::entry::{Entry, EntryKind};
 use crate::ledger::error::ChargeError;
 use crate::ledger::history::{History, HistoryQuery};
@@ -46,11 +45,6 @@ const CHECKOUTS_OF: &str = concat!(
 );
 const ALL_ACCOUNTS: &str = concat!("SELECT ", account_columns!(), ", entries FROM account");
 const ALL_RESERVATIONS: &str = "SELECT record, delivered FROM reservation";
-const COUNT: &str = "INSERT INTO counter (subject, day, server, count) SELECT s.subject, s.day, $1, s.count \
-    FROM unnest($2::bytea[], $3::integer[], $4::bigint[]) AS s (subject, day, count) \
-    ON CONFLICT (subject, day, server) DO UPDATE SET count = excluded.count";
-const COUNTERS: &str =
-    "SELECT subject, day, sum(count)::bigint FROM counter WHERE day >= $1 GROUP BY subject, day";
 const KEY_USES: &str = "UPDATE api_key AS k SET last_used_at = greatest(k.last_used_at, used.at) \
     FROM unnest($1::bigint[], $2::bigint[]) AS used (id, at) WHERE k.id = used.id";
 const SESSION: &str = "SELECT value FROM record WHERE key = $1 FOR UPDATE";
@@ -114,51 +108,6 @@ impl Core {
             };
             Ok(rows.iter().map(checkout).collect())
         })
-    }
-
-    /// Keeps counters: what this server has counted beyond what was counted before its start.
-    pub(super) fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let (mut subjects, mut days, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-        {
-            let before = self.counted_before.lock();
-            for note in notes {
-                self.hear(note.day.start());
-                let subject = subject(note);
-                let known = before.get(&(subject.clone(), note.day)).copied().unwrap_or(0);
-                counts.push(i64::from(note.count).saturating_sub(known));
-                days.push(note.day.unix_days());
-                subjects.push(subject);
-            }
-        }
-        let server = self.batches.server();
-        self.look(|connection| {
-            connection.lock().execute(COUNT, &[&server, &subjects, &days, &counts]).map(drop)
-        })
-    }
-
-    /// The counters of the present day, of all servers together.
-    pub(super) fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        let today = self.latest().day().unix_days();
-        let found = self.look(|connection| {
-            let rows = connection.lock().query(COUNTERS, &[&today])?;
-            let read = |row: &postgres::Row| {
-                let (bytes, day, count): (Vec<u8>, i32, i64) = (row.get(0), row.get(1), row.get(2));
-                (bytes, UtcDay::from_unix_days(day), count)
-            };
-            Ok(rows.iter().map(read).collect::<Vec<_>>())
-        })?;
-        let mut before = self.counted_before.lock();
-        let mut notes = Vec::with_capacity(found.len());
-        for (bytes, day, count) in found {
-            if let Some(subject) = parsed(&bytes) {
-                notes.push(CounterNote { subject, day, count: u32::try_from(count).unwrap_or(u32::MAX) });
-                before.insert((bytes, day), count);
-            }
-        }
-        Ok(notes)
     }
 
     /// Keeps when keys were last used.
@@ -254,26 +203,5 @@ impl PostgresBooks {
             group_sizes: status.group_sizes.read(),
             sync_micros: status.sync_micros.read(),
         }
-    }
-}
-
-const KEY: u8 = b'k';
-const ADDRESS: u8 = b'a';
-
-/// A letter, and the number of a key or an address.
-fn subject(note: &CounterNote) -> Vec<u8> {
-    match &note.subject {
-        CounterSubject::Key(id) => [&[KEY], id.number().to_be_bytes().as_slice()].concat(),
-        CounterSubject::Address(address) => [&[ADDRESS], address.as_slice()].concat(),
-    }
-}
-
-fn parsed(bytes: &[u8]) -> Option<CounterSubject> {
-    match bytes.split_first()? {
-        (&KEY, number) => {
-            Some(CounterSubject::Key(KeyId::from_number(u64::from_be_bytes(number.try_into().ok()?))))
-        }
-        (&ADDRESS, address) => Some(CounterSubject::Address(address.try_into().ok()?)),
-        _ => None,
     }
 }

@@ -14,7 +14,7 @@ use crate::ledger::audit::AuditReport;
 use crate::ledger::backup::{BackupError, BackupSummary, MovedSegment};
 use crate::ledger::books::{Books, Outcome};
 use crate::ledger::checkout::{Checkout, CheckoutId};
-use crate::ledger::counter::CounterNote;
+use crate::ledger::counter::{CounterNote, CounterSubject, SharedCount};
 use crate::ledger::email::Email;
 use crate::ledger::entry::Entry;
 use crate::ledger::error::{ChargeError, Unavailable};
@@ -291,6 +291,19 @@ impl Books for PostgresBooks {
 
     fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
         self.core.note_counters(notes)
+    }
+
+    fn shares_counts(&self) -> bool {
+        true
+    }
+
+    fn exchange_counts(
+        &self,
+        own: &[SharedCount],
+        asked: &[CounterSubject],
+        now: Moment,
+    ) -> Result<Vec<SharedCount>, ChargeError> {
+        self.core.exchange_counts(own, asked, now)
     }
 
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
