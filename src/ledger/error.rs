@@ -151,6 +151,12 @@ pub enum OpenError {
     /// The database of the books refuses, or cannot be reached.
     #[error("the database of the books: {0}")]
     Database(#[from] SchemaFault),
+    /// A move into the database was interrupted.
+    #[error(
+        "a move of books into this database has not ended: let it end, or run the same `mercato-tools books move` again, which \
+         begins anew"
+    )]
+    Unfinished,
     /// The books could not begin to work.
     #[error("the books cannot begin to work: {0}")]
     Start(String),

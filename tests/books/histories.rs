@@ -10,7 +10,7 @@ fn claim() -> impl Strategy<Value = ClaimNumbers> {
     prop::option::weighted(0.4, (0..CLAIM_KEYS, 0..REQUESTS))
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let account = || 1..=ACCOUNTS;
     let rows = || prop_oneof![0..60_u64, Just(10_001), 0..2_000_u64];
     prop_oneof![

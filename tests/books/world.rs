@@ -403,6 +403,17 @@ impl World {
         self.reopen();
     }
 
+    /// Has the books carried from the folder of one desk to that of another. Running streams end.
+    #[cfg(test)]
+    pub fn relocate(&mut self, carry: impl FnOnce(&std::path::Path, &std::path::Path)) {
+        self.take(&Step::Restart);
+        self.ledger = None;
+        let desk = Desk::new();
+        carry(&self.desk.path(), &desk.path());
+        self.desk = desk;
+        self.ledger = Some(self.desk.open());
+    }
+
     fn reopen(&mut self) {
         self.ledger = None;
         self.ledger = Some(self.desk.open());

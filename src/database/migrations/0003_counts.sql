@@ -6,3 +6,6 @@ ALTER TABLE counter
     -- Requests of that second and of each of the sixty before it, newest first, four bytes each.
     ADD COLUMN minute bytea NOT NULL DEFAULT '';
 ALTER TABLE counter SET (fillfactor = 50);
+
+-- While books are moved into the tables, servers do not open them.
+ALTER TABLE books ADD COLUMN is_whole boolean NOT NULL DEFAULT true;

@@ -29,6 +29,11 @@ pub(super) struct Mark {
     pub(super) entries: u64,
 }
 
+/// Whether a record is a checkpoint's own.
+pub(super) fn is_own(key: &[u8]) -> bool {
+    key == MARK
+}
+
 /// A sled folder that this process alone has open.
 pub(super) struct Checkpoint {
     directory: PathBuf,
@@ -48,7 +53,7 @@ impl Checkpoint {
 
     /// Whether a record is the checkpoint's own.
     pub(super) fn is_own(key: &[u8]) -> bool {
-        key == MARK
+        is_own(key)
     }
 
     /// The sequence number up to which it holds everything.

@@ -11,6 +11,7 @@
 
 mod backup;
 mod lock;
+pub(super) mod moving;
 mod opening;
 mod reading;
 mod serving;

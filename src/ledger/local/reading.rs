@@ -17,7 +17,7 @@ use super::super::log::{LogReader, OpenOptions};
 use super::super::pending::Durability;
 use super::super::reservation_record::ReservationRecord;
 use super::super::state::{LiveStreams, Read, State, read_batch};
-use super::opening::{Opening, log_folder};
+use super::opening::{Opened, Opening, log_folder};
 use super::{Core, Open, Shared, lock};
 use crate::clock::Moment;
 use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, HISTORY_SEGMENTS_MAX};
@@ -184,6 +184,10 @@ pub fn inspect(path: &Path) -> Result<AuditReport, OpenError> {
         live: &LiveStreams::new(),
         now: Moment::from_unix_millis(0),
     };
-    let opened = opening.open()?;
+    audit(path, &opening.open()?)
+}
+
+/// Adds up every entry of books that nobody changes.
+pub(super) fn audit(path: &Path, opened: &Opened) -> Result<AuditReport, OpenError> {
     Snapshot::of(&opened.state).audit(path, &opened.log.reader()?)
 }

@@ -53,5 +53,7 @@ pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
 pub const ROOM_BYTES: u64 = 256 * 1024;
 /// Length of the payload of one batch.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of a frame beside its payload. A batch has at most as many records as its frame has bytes.
+pub const BATCH_HEAD_BYTES: usize = format::FRAME_HEAD_BYTES;
 /// Bytes read or copied in one step.
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -126,6 +126,11 @@ impl Log {
         self.commits.poison(io(&path, action, error))
     }
 
+    /// Begins a segment whose first record has this number, which is not below the next one.
+    pub fn skip_to(&mut self, first: u64) -> Result<(), LogError> {
+        if first <= self.next { Ok(()) } else { self.begin_segment(first) }
+    }
+
     /// Closes the last segment and begins the next one with record `first`.
     pub(super) fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
         self.close()?;

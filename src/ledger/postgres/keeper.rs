@@ -65,6 +65,13 @@ pub(super) fn register(connection: &mut Connection) -> Result<(i64, Instant), Tr
     Ok((server, lease_until))
 }
 
+/// Takes a server out again that does not start.
+pub(super) fn unregister(connection: &mut Connection, server: i64) {
+    if let Err(error) = connection.execute(LEAVE, &[&server]) {
+        tracing::debug!(%error, "the lease of this server ends by itself");
+    }
+}
+
 /// By which an operator recognises this server.
 fn name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

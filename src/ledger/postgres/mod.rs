@@ -15,6 +15,7 @@ mod following;
 mod hot;
 mod keeper;
 mod loading;
+pub(super) mod moving;
 mod reading;
 mod rows;
 mod serving;
@@ -82,6 +83,8 @@ impl PostgresBooks {
         let mut connection = Connection::open(address)?;
         database::check(&mut connection)?;
         let (server, lease_until) = keeper::register(&mut connection)?;
+        moving::refuse_unfinished(&mut connection)
+            .inspect_err(|_| keeper::unregister(&mut connection, server))?;
         drop(connection);
         let is_ending = Arc::new(AtomicBool::new(false));
         let batches = Arc::new(Batches::new(server));

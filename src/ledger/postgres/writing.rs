@@ -37,7 +37,7 @@ const RESERVATIONS: &str = "INSERT INTO reservation (id, account, server, key, c
     AS new (id, account, key, credits, delivered, claim, file, record) \
     ON CONFLICT (id) DO UPDATE SET file = excluded.file, record = excluded.record";
 const SETTLED: &str = "DELETE FROM reservation WHERE id = ANY ($1)";
-const NEW_RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
+pub(super) const NEW_RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
     unnest($1::bytea[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[])";
 const RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
     unnest($1::bytea[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[]) ON CONFLICT (key) DO UPDATE \
@@ -124,17 +124,27 @@ pub(super) fn write_entries(connection: &mut Connection, entries: &[Entry]) -> R
         .map(drop)
 }
 
-pub(super) fn write_accounts(
+fn write_accounts(
     connection: &mut Connection,
     accounts: &[&Account],
     entries: &[Entry],
 ) -> Result<(), Trouble> {
-    if accounts.is_empty() {
-        return Ok(());
-    }
     let mut lines: HashMap<AccountId, i64> = HashMap::new();
     for entry in entries {
         *lines.entry(entry.account).or_default() += 1;
+    }
+    let of_account = |account: &&Account| lines.get(&account.record.id).copied().unwrap_or(0);
+    put_accounts(connection, accounts, &accounts.iter().map(of_account).collect::<Vec<_>>())
+}
+
+/// Writes accounts, and how many entries each of them has more.
+pub(super) fn put_accounts(
+    connection: &mut Connection,
+    accounts: &[&Account],
+    added: &[i64],
+) -> Result<(), Trouble> {
+    if accounts.is_empty() {
+        return Ok(());
     }
     let column = |of: fn(&Account) -> i64| accounts.iter().map(|account| of(account)).collect::<Vec<i64>>();
     let small_column =
@@ -142,8 +152,6 @@ pub(super) fn write_accounts(
     let names: Vec<&str> = accounts.iter().map(|account| account.record.name.as_str()).collect();
     let closed: Vec<Option<i64>> = accounts.iter().map(|account| millis(account.closed_at)).collect();
     let has_bought: Vec<bool> = accounts.iter().map(|account| account.record.balance.has_bought).collect();
-    let of_account = |account: &&Account| lines.get(&account.record.id).copied().unwrap_or(0);
-    let added: Vec<i64> = accounts.iter().map(of_account).collect();
     connection
         .execute(
             ACCOUNTS,

@@ -1,6 +1,7 @@
 //! Books on a database: several servers, lost answers, a database that goes away. Only where the tests run on a database.
 
 mod limits;
+mod moves;
 mod proxy;
 
 use std::path::{Path, PathBuf};

@@ -3,13 +3,17 @@
 //! The command line only.
 
 use clap::Subcommand;
+use mercato::catalog::DataDirectory;
+use mercato::clock::{Clock, SystemClock};
 use mercato::config::Secret;
 use mercato::database::{DatabaseAddress, migrate};
+use mercato::ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
 use serde_json::{Value, json};
 
 use super::backend::database_failure;
 use super::show;
 use crate::failure::Failure;
+use crate::progress;
 
 /// The commands for books in a database.
 #[derive(Debug, Subcommand)]
@@ -23,6 +27,19 @@ pub enum DatabaseCommand {
         #[arg(long, value_name = "URL")]
         books: Secret,
     },
+    /// Copy whole books from files into a database, or back, and compare both sides. No server may have either open. The source
+    /// stays as it is; start no server on it afterwards.
+    #[command(after_help = "Examples:
+  mercato-tools books move --from /srv/mercato --to postgres://mercato@db.example/mercato
+  mercato-tools books move --from postgres://mercato@db.example/mercato --to /srv/mercato")]
+    Move {
+        /// Where the books are: a data directory, or a database.
+        #[arg(long, value_name = "DIR|URL")]
+        from: Secret,
+        /// Where they shall be; there must be no books.
+        #[arg(long, value_name = "DIR|URL")]
+        to: Secret,
+    },
 }
 
 pub(super) fn run(command: &DatabaseCommand, json: bool) -> Result<(), Failure> {
@@ -35,7 +52,63 @@ pub(super) fn run(command: &DatabaseCommand, json: bool) -> Result<(), Failure> 
                 json!({ "database": address.to_string(), "from": migrated.from, "to": migrated.to });
             show(&response, json, print_migrated)
         }
+        DatabaseCommand::Move { from, to } => {
+            let (from, to) = (place(from)?, place(to)?);
+            show(&carry(&from, &to)?, json, print_moved)
+        }
     }
+}
+
+/// A place of books that was typed.
+fn place(typed: &Secret) -> Result<BooksPlace, Failure> {
+    if DatabaseAddress::is_one(typed.reveal()) {
+        return Ok(BooksPlace::Database(Box::new(address(typed)?)));
+    }
+    Ok(BooksPlace::Folder(DataDirectory::new(typed.reveal()).ledger()))
+}
+
+fn name(place: &BooksPlace) -> String {
+    match place {
+        BooksPlace::Folder(path) => path.display().to_string(),
+        BooksPlace::Database(address) => address.to_string(),
+    }
+}
+
+fn carry(from: &BooksPlace, to: &BooksPlace) -> Result<Value, Failure> {
+    let bar = progress::bar("copying", 0, "entries and records");
+    let moved = move_books(from, to, SystemClock.now(), |step| match step {
+        MoveStep::Copying(items) => {
+            bar.set_length(items);
+            bar.set_position(items);
+        }
+        MoveStep::Comparing(items, all) => {
+            bar.set_message("comparing");
+            bar.set_length(all);
+            bar.set_position(items);
+        }
+    });
+    bar.finish_and_clear();
+    let failed = |error: MoveError| Failure::Books {
+        directory: format!("{} to {}", name(from), name(to)),
+        action: "move them",
+        reason: error.to_string(),
+    };
+    let MovedBooks { accounts, entries, records, credits, last_sequence } = moved.map_err(failed)?;
+    Ok(json!({
+        "from": name(from), "to": name(to), "accounts": accounts, "entries": entries, "records": records,
+        "credits": credits, "lastEntry": last_sequence,
+    }))
+}
+
+fn print_moved(response: &Value) -> Result<(), Failure> {
+    let text = |field: &str| response.get(field).and_then(Value::as_str).unwrap_or_default();
+    let number = |field: &str| response.get(field).and_then(Value::as_u64).unwrap_or_default();
+    let (entries, accounts, credits) = (number("entries"), number("accounts"), number("credits"));
+    let (from, to, records) = (text("from"), text("to"), number("records"));
+    println!("{from}: {entries} entries, {accounts} accounts, {credits} credits, {records} records");
+    println!("{to}: the same, read back and added up");
+    println!("start no server on {from} any more: what it sold there would be missing here");
+    Ok(())
 }
 
 /// The database that a URL names.
