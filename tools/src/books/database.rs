@@ -2,6 +2,8 @@
 //!
 //! The command line only.
 
+use std::path::Path;
+
 use clap::Subcommand;
 use mercato::catalog::DataDirectory;
 use mercato::clock::{Clock, SystemClock};
@@ -64,7 +66,7 @@ fn place(typed: &Secret) -> Result<BooksPlace, Failure> {
     if DatabaseAddress::is_one(typed.reveal()) {
         return Ok(BooksPlace::Database(Box::new(address(typed)?)));
     }
-    Ok(BooksPlace::Folder(DataDirectory::new(typed.reveal()).ledger()))
+    Ok(BooksPlace::Folder(DataDirectory::new(Path::new(typed.reveal())).ledger()))
 }
 
 fn name(place: &BooksPlace) -> String {
