@@ -8,4 +8,4 @@ mod schema;
 
 pub use address::{AddressError, DatabaseAddress};
 pub use connection::{Arguments, Connection, Trouble};
-pub use schema::{Migrated, SchemaFault, check, migrate};
+pub use schema::{Migrated, SchemaFault, check, migrate, version};

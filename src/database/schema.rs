@@ -87,7 +87,8 @@ fn refuse_newer(found: i32) -> Result<(), SchemaFault> {
     Ok(())
 }
 
-fn version(connection: &mut Connection) -> Result<Option<i32>, Trouble> {
+/// The version of the schema; nothing before its first migration.
+pub fn version(connection: &mut Connection) -> Result<Option<i32>, Trouble> {
     let row = connection.first("SELECT max(version) FROM schema_version", &[])?;
     Ok(row.and_then(|row| row.get(0)))
 }

@@ -69,6 +69,7 @@ pub use payments::{
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
+pub use postgres::{ClusterStatus, DatabaseStats, ServerStatus, cluster_status};
 pub use price::{CURRENCY, Price};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
@@ -151,6 +152,8 @@ pub struct LedgerStats {
     pub group_sizes: Counted,
     /// How long syncs took, in microseconds.
     pub sync_micros: Counted,
+    /// How books on a database get on with it; nothing for books in files.
+    pub database: Option<DatabaseStats>,
 }
 
 impl Ledger {

@@ -63,6 +63,8 @@ fn documents_every_metric_and_no_other() {
         let mut named = names(&fs::read_to_string(document).unwrap());
         // Names of crates.
         named.retain(|name| !["mercato_format", "mercato_tools"].contains(&name.as_str()));
+        // Those of books on a database are compared where they are made.
+        named.retain(|name| !name.starts_with("mercato_database_"));
         let unknown: Vec<_> = named.difference(&exposed).collect();
         assert!(unknown.is_empty(), "{document} names {unknown:?}, the server has {exposed:?}");
     }

@@ -50,6 +50,7 @@ impl Shared {
             keys,
             group_sizes: self.status.group_sizes.read(),
             sync_micros: self.status.sync_micros.read(),
+            database: None,
         }
     }
 

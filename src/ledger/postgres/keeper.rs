@@ -117,7 +117,9 @@ impl Core {
         self.settle_orphans(&mut desk, now)?;
         let connection = desk.connection()?;
         let connection = &mut *connection.lock();
-        self.read_all(connection)
+        self.read_all(connection)?;
+        self.note_followed();
+        Ok(())
     }
 
     /// Says whether the database was asked anything.
@@ -132,6 +134,7 @@ impl Core {
         let connection = desk.connection()?;
         let connection = &mut *connection.lock();
         self.follow(connection)?;
+        self.note_followed();
         if done.progress.elapsed() >= PROGRESS_PAUSE {
             done.progress = Instant::now();
             self.refresh_balances(connection)?;

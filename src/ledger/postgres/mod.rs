@@ -19,6 +19,7 @@ pub(super) mod moving;
 mod reading;
 mod rows;
 mod serving;
+mod status;
 mod tables;
 mod transaction;
 mod writing;
@@ -38,6 +39,7 @@ use crate::database::{self, Connection, DatabaseAddress, Trouble};
 use hot::{batcher, jobs, live, working};
 use jobs::{Job, Queues};
 use live::Live;
+pub use status::{ClusterStatus, DatabaseStats, ServerStatus, cluster_status};
 use transaction::{Batches, Link};
 
 /// Batchers of a server, each with a connection and a part of the accounts.
@@ -68,6 +70,8 @@ struct Core {
     latest: AtomicI64,
     /// The generation up to which the directory is current.
     seen: AtomicI64,
+    /// When that was so.
+    followed_at: Mutex<Instant>,
     /// Until when, by the clock of this process, other servers leave the streams of this one alone.
     lease_until: Mutex<Instant>,
     is_ending: Arc<AtomicBool>,
@@ -101,6 +105,7 @@ impl PostgresBooks {
             owed: Mutex::default(),
             latest: AtomicI64::new(now.unix_millis()),
             seen: AtomicI64::new(0),
+            followed_at: Mutex::new(Instant::now()),
             lease_until: Mutex::new(lease_until),
             batches: Arc::clone(&batches),
             is_ending: Arc::clone(&is_ending),

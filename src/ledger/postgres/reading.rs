@@ -202,6 +202,7 @@ impl PostgresBooks {
             keys,
             group_sizes: status.group_sizes.read(),
             sync_micros: status.sync_micros.read(),
+            database: Some(self.database_stats()),
         }
     }
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ pub(in crate::ledger::postgres) struct Batches {
     last: AtomicI64,
     /// Batches of unknown outcome.
     doubtful: Mutex<BTreeSet<i64>>,
+    /// How many there have been.
+    pub(in crate::ledger::postgres) doubts: AtomicU64,
+    /// Connections that took the place of lost ones.
+    pub(in crate::ledger::postgres) reconnects: AtomicU64,
 }
 
 /// The identity of a batch.
@@ -51,7 +55,8 @@ pub(in crate::ledger::postgres) struct BatchId {
 
 impl Batches {
     pub(in crate::ledger::postgres) const fn new(server: i64) -> Batches {
-        Batches { server, last: AtomicI64::new(0), doubtful: Mutex::new(BTreeSet::new()) }
+        let (doubts, reconnects) = (AtomicU64::new(0), AtomicU64::new(0));
+        Batches { server, last: AtomicI64::new(0), doubtful: Mutex::new(BTreeSet::new()), doubts, reconnects }
     }
 
     pub(in crate::ledger::postgres) const fn server(&self) -> i64 {
@@ -74,6 +79,8 @@ pub(in crate::ledger::postgres) struct Link {
     batches: Arc<Batches>,
     is_ending: Arc<AtomicBool>,
     connection: Option<Shared>,
+    /// Whether it ever had a connection.
+    had_one: bool,
 }
 
 impl Link {
@@ -82,7 +89,7 @@ impl Link {
         batches: Arc<Batches>,
         is_ending: Arc<AtomicBool>,
     ) -> Link {
-        Link { address, batches, is_ending, connection: None }
+        Link { address, batches, is_ending, connection: None, had_one: false }
     }
 
     pub(in crate::ledger::postgres) fn batches(&self) -> &Batches {
@@ -96,6 +103,8 @@ impl Link {
         }
         let connection = Arc::new(Mutex::new(Connection::open(&self.address)?));
         self.connection = Some(Arc::clone(&connection));
+        self.batches.reconnects.fetch_add(u64::from(self.had_one), Ordering::Relaxed);
+        self.had_one = true;
         Ok(connection)
     }
 
@@ -182,6 +191,7 @@ impl Link {
         );
         self.lose();
         self.batches.doubtful.lock().insert(batch.number);
+        self.batches.doubts.fetch_add(1, Ordering::Relaxed);
         let mut at_end: u32 = 0;
         loop {
             match self.put_void(batch) {

@@ -3,6 +3,7 @@
 mod limits;
 mod moves;
 mod proxy;
+mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,6 +6,7 @@
 mod account;
 mod admin_client;
 mod backend;
+mod cluster;
 mod database;
 mod export;
 mod key;
@@ -28,6 +29,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 pub use account::AccountCommand;
 use backend::Backend;
+pub use cluster::ClusterCommand;
 pub use database::DatabaseCommand;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
@@ -125,9 +127,12 @@ pub enum BooksCommand {
     /// Verify, export and archive the entries.
     #[command(subcommand)]
     Ledger(LedgerCommand),
-    /// Prepare books in a database.
+    /// Prepare books in a database, and move books there and back.
     #[command(subcommand)]
     Books(DatabaseCommand),
+    /// Look at the servers that share books in a database.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
 }
 
 /// The commands for credits.
@@ -257,6 +262,7 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
             )
         }
         BooksCommand::Books(command) => database::run(command, json),
+        BooksCommand::Cluster(command) => cluster::run(command, json),
         BooksCommand::Backup { folder, location } => {
             // The server may have another working directory.
             let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;

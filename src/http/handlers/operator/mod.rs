@@ -13,7 +13,7 @@ use crate::http::metrics::exposition::{Exposition, Kind};
 use crate::http::metrics::process::ProcessStatus;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Health;
+use crate::ledger::{DatabaseStats, Health};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
@@ -31,11 +31,19 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         out.single(name, help, kind, value);
     }
     let stats = app.ledger.stats();
+    for (name, help, value) in stats.database.iter().flat_map(database) {
+        let kind = if name.ends_with("_total") { Kind::Counter } else { Kind::Gauge };
+        out.single(name, help, kind, value);
+    }
     let syncs = "mercato_ledger_sync_seconds";
-    out.family(syncs, "Time of one sync of the log.", Kind::Histogram);
+    out.family(syncs, "Time of one sync of the log, or of one batch on a database.", Kind::Histogram);
     out.seconds(syncs, "", &stats.sync_micros);
     let sizes = "mercato_ledger_sync_records";
-    out.family(sizes, "Records that one sync made durable.", Kind::Histogram);
+    out.family(
+        sizes,
+        "Operations that one sync of the log, or one batch on a database, made durable.",
+        Kind::Histogram,
+    );
     out.numbers(sizes, "", &stats.group_sizes);
     let text = out.into_text();
     Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", ResponseBuffer::from_body(text.as_bytes())))
@@ -113,6 +121,28 @@ fn books(app: &App) -> [Gauge; 8] {
     ]
 }
 
+/// Books on a database.
+fn database(stats: &DatabaseStats) -> [Gauge; 4] {
+    [
+        ("mercato_database_lease_milliseconds", "Time left of the lease of this server.", stats.lease_millis),
+        (
+            "mercato_database_follow_lag_milliseconds",
+            "Time since this server knew what others had changed.",
+            stats.follow_lag_millis,
+        ),
+        (
+            "mercato_database_doubtful_outcomes_total",
+            "Commits whose answer was lost, since the start.",
+            stats.doubtful_outcomes,
+        ),
+        (
+            "mercato_database_reconnects_total",
+            "Connections that took the place of lost ones, since the start.",
+            stats.reconnects,
+        ),
+    ]
+}
+
 /// Memory of the process from the kernel; empty if unavailable.
 fn memory(app: &App) -> Vec<Gauge> {
     let status = ProcessStatus::read();
@@ -170,4 +200,24 @@ fn reload(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         damaged,
     };
     Response::data(&data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_metrics_of_books_on_database() {
+        let text = std::fs::read_to_string("docs/OPERATIONS.md").unwrap();
+        let stats =
+            DatabaseStats { lease_millis: 1, follow_lag_millis: 2, doubtful_outcomes: 3, reconnects: 4 };
+        let metrics = database(&stats);
+        for (name, ..) in metrics {
+            assert!(name.starts_with("mercato_database_") && text.contains(&format!("`{name}`")), "{name}");
+        }
+        assert_eq!(metrics.map(|(.., value)| value), [1, 2, 3, 4]);
+        let named = text.split("mercato_database_").skip(1);
+        let known = |rest: &str| metrics.iter().any(|(name, ..)| rest.starts_with(&name[17..]));
+        assert!(named.into_iter().all(known), "a metric that is not there");
+    }
 }
