@@ -5,8 +5,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use postgres::Config;
 use postgres::config::{Host, SslMode};
+
+use super::tls::{Demand, Encryption};
 
 /// How long a connection may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
@@ -25,6 +28,8 @@ const PORT: u16 = 5_432;
 #[derive(Clone)]
 pub struct DatabaseAddress {
     config: Config,
+    /// Nothing for connections that are not encrypted.
+    encryption: Option<Encryption>,
 }
 
 /// Why a text is no address of a database. Does not repeat the text, which may hold a password.
@@ -33,12 +38,9 @@ pub enum AddressError {
     /// It is not of the right form.
     #[error("expected postgres://user@host:port/database, and the password in PGPASSWORD or PGPASSFILE: {0}")]
     Form(String),
-    /// It asks for encryption, which this program does not speak with databases.
-    #[error(
-        "sslmode={0} is not possible: connect over a Unix socket or a private network, or through a local proxy that \
-         encrypts (stunnel, haproxy, the proxy of the provider), with sslmode=disable"
-    )]
-    Encrypted(&'static str),
+    /// It asks for encryption that cannot be had.
+    #[error("encryption: {0}")]
+    Encryption(String),
     /// The file of passwords cannot be read.
     #[error("PGPASSFILE: {0}")]
     PasswordFile(String),
@@ -58,16 +60,9 @@ impl DatabaseAddress {
                 "it begins with neither postgres:// nor postgresql://".to_owned(),
             ));
         }
-        for mode in ["verify-full", "verify-ca"] {
-            if url.contains(&format!("sslmode={mode}")) {
-                return Err(AddressError::Encrypted(mode));
-            }
-        }
-        let parsed: Result<Config, _> = url.parse();
+        let (rest, wish) = split_encryption(url)?;
+        let parsed: Result<Config, _> = rest.parse();
         let mut config = parsed.map_err(|error| AddressError::Form(innermost(&error)))?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(AddressError::Encrypted("require"));
-        }
         if config.get_hosts().is_empty() {
             return Err(AddressError::Form("it names no host".to_owned()));
         }
@@ -80,8 +75,16 @@ impl DatabaseAddress {
                 config.password(password);
             }
         }
+        let encryption = match wish.demand {
+            // A Unix socket leads to this machine.
+            Some(demand) if has_tcp_host(&config) => {
+                let made = Encryption::new(demand, wish.roots.as_deref());
+                Some(made.map_err(AddressError::Encryption)?)
+            }
+            _ => None,
+        };
         config
-            .ssl_mode(SslMode::Disable)
+            .ssl_mode(if encryption.is_some() { SslMode::Require } else { SslMode::Disable })
             .connect_timeout(CONNECT_TIME)
             .tcp_user_timeout(UNACKNOWLEDGED_TIME)
             .keepalives(true)
@@ -91,7 +94,11 @@ impl DatabaseAddress {
         if config.get_application_name().is_none() {
             config.application_name("mercato");
         }
-        Ok(DatabaseAddress { config })
+        Ok(DatabaseAddress { config, encryption })
+    }
+
+    pub(super) const fn encryption(&self) -> Option<&Encryption> {
+        self.encryption.as_ref()
     }
 
     pub(super) const fn config(&self) -> &Config {
@@ -102,6 +109,54 @@ impl DatabaseAddress {
     pub(super) fn sets_isolation(&self) -> bool {
         self.config.get_options().is_some_and(|options| options.contains("default_transaction_isolation"))
     }
+}
+
+/// What an address says of encryption.
+#[derive(Default)]
+struct Wish {
+    demand: Option<Demand>,
+    roots: Option<String>,
+}
+
+/// Takes `sslmode` and `sslrootcert` out of a URL.
+fn split_encryption(url: &str) -> Result<(String, Wish), AddressError> {
+    // A password may have a question mark.
+    let host = url.find('@').unwrap_or(0);
+    let query = url.get(host..).and_then(|rest| rest.find('?')).map(|place| host.saturating_add(place));
+    let Some((base, query)) = query.and_then(|place| url.split_at_checked(place)) else {
+        return Ok((url.to_owned(), Wish::default()));
+    };
+    let (mut wish, mut kept) = (Wish::default(), Vec::new());
+    for pair in query.trim_start_matches('?').split('&') {
+        match pair.split_once('=') {
+            Some(("sslmode", mode)) => wish.demand = demand(mode)?,
+            Some(("sslrootcert", place)) => {
+                let place = percent_decode_str(place).decode_utf8();
+                let place =
+                    place.map_err(|_| AddressError::Encryption("sslrootcert is no text".to_owned()))?;
+                wish.roots = Some(place.into_owned());
+            }
+            _ => kept.push(pair),
+        }
+    }
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Ok((format!("{base}{mark}{}", kept.join("&")), wish))
+}
+
+fn demand(mode: &str) -> Result<Option<Demand>, AddressError> {
+    match mode {
+        "disable" | "allow" | "prefer" => Ok(None),
+        "require" => Ok(Some(Demand::Any)),
+        "verify-ca" => Ok(Some(Demand::Signed)),
+        "verify-full" => Ok(Some(Demand::SignedForHost)),
+        _ => Err(AddressError::Form(
+            "sslmode is none of disable, prefer, require, verify-ca and verify-full".to_owned(),
+        )),
+    }
+}
+
+fn has_tcp_host(config: &Config) -> bool {
+    config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)))
 }
 
 impl std::fmt::Debug for DatabaseAddress {
@@ -230,12 +285,40 @@ mod tests {
     }
 
     #[test]
-    fn refuses_encryption_it_does_not_speak() {
-        for mode in ["require", "verify-ca", "verify-full"] {
-            let refused = parse(&format!("postgres://a@b/c?sslmode={mode}")).unwrap_err();
-            assert_eq!(refused, AddressError::Encrypted(mode));
+    fn encrypts_what_asks_for_it() {
+        let is_encrypted = |url: &str| {
+            let address = parse(url).unwrap();
+            assert_eq!(address.config.get_ssl_mode() == SslMode::Require, address.encryption.is_some());
+            address.encryption.is_some()
+        };
+        for mode in ["disable", "allow", "prefer"] {
+            assert!(!is_encrypted(&format!("postgres://a@b/c?sslmode={mode}")));
         }
-        assert!(parse("postgres://a@b/c?sslmode=disable").is_ok() && parse("postgres://a@b/c").is_ok());
+        assert!(!is_encrypted("postgres://a@b/c"));
+        assert!(is_encrypted("postgres://a:p?@b/c?connect_timeout=3&sslmode=require&application_name=x"));
+        assert!(!is_encrypted("postgres://a@%2Frun%2Fpostgresql/c?sslmode=require"), "a Unix socket");
+        assert!(matches!(parse("postgres://a@b/c?sslmode=requires"), Err(AddressError::Form(_))));
+        let options = parse("postgres://a@b/c?sslmode=disable&options=-c%20x%3Dy").unwrap();
+        assert_eq!(options.config.get_options(), Some("-c x=y"));
+    }
+
+    #[test]
+    fn refuses_certificates_that_it_cannot_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("root.crt");
+        let url = format!("postgres://a:s3cret@b/c?sslmode=verify-full&sslrootcert={}", file.display());
+        let refusal = || {
+            let error = parse(&url).unwrap_err();
+            assert!(matches!(error, AddressError::Encryption(_)) && !error.to_string().contains("s3cret"));
+            error.to_string()
+        };
+        assert!(refusal().contains("root.crt"));
+        for damaged in
+            ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+        {
+            std::fs::write(&file, damaged).unwrap();
+            assert!(refusal().contains("root.crt"), "{damaged}");
+        }
     }
 
     #[test]

@@ -42,7 +42,11 @@ pub enum Trouble {
 impl Connection {
     /// Connects.
     pub fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
-        let mut client = address.config().connect(NoTls).map_err(|error| trouble(&error))?;
+        let connected = match address.encryption() {
+            None => address.config().connect(NoTls),
+            Some(encryption) => address.config().connect(encryption.clone()),
+        };
+        let mut client = connected.map_err(|error| trouble(&error))?;
         if !address.sets_isolation() {
             let isolation = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
             client.batch_execute(isolation).map_err(|error| trouble(&error))?;

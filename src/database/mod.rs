@@ -5,6 +5,7 @@
 mod address;
 mod connection;
 mod schema;
+mod tls;
 
 pub use address::{AddressError, DatabaseAddress};
 pub use connection::{Arguments, Connection, Trouble};

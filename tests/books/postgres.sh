@@ -4,13 +4,20 @@
 #
 #     tests/books/postgres.sh
 #     tests/books/postgres.sh cargo test --workspace --test books claims::
+#     tests/books/postgres.sh --durable cargo bench --bench books_database      a commit waits for the disk
 #
-# Needs PostgreSQL 13 or newer (Debian: apt-get install postgresql). The command finds the server in MERCATO_TEST_POSTGRES.
+# Needs PostgreSQL 13 or newer (Debian: apt-get install postgresql) and openssl. The command finds the server in
+# MERCATO_TEST_POSTGRES, over its Unix socket; over TLS it is at localhost:MERCATO_TEST_POSTGRES_PORT, with a certificate of the
+# authority in MERCATO_TEST_POSTGRES_ROOTS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 main() {
-    local programs owner=()
+    local programs fsync=off owner=()
+    if [[ ${1:-} == --durable ]]; then
+        fsync=on
+        shift
+    fi
     programs=$(find_programs)
     folder=$(mktemp -d "${TMPDIR:-/tmp}/mercato-postgres.XXXXXX")
     trap stop EXIT
@@ -21,14 +28,18 @@ main() {
     fi
     "${owner[@]}" "$programs/initdb" --pgdata="$folder/data" --username=mercato --auth=trust --encoding=UTF8 --locale=C \
         --no-sync >/dev/null
-    "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
-        -c max_connections=300 -c log_min_messages=fatal &
+    make_certificates "$folder"
+    port=$(free_port)
+    "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -p "$port" -c listen_addresses=127.0.0.1 \
+        -c fsync="$fsync" -c max_connections=300 -c log_min_messages=fatal -c ssl=on -c ssl_cert_file="$folder/server.crt" \
+        -c ssl_key_file="$folder/server.key" &
     server=$!
     for _ in $(seq 100); do
-        "$programs/pg_isready" --quiet --host="$folder" --username=mercato --dbname=postgres && break
+        "$programs/pg_isready" --quiet --host="$folder" --port="$port" --username=mercato --dbname=postgres && break
         sleep 0.1
     done
-    export MERCATO_TEST_BOOKS=postgres MERCATO_TEST_POSTGRES="postgres://mercato@${folder//\//%2F}/postgres"
+    export MERCATO_TEST_BOOKS=postgres MERCATO_TEST_POSTGRES="postgres://mercato@${folder//\//%2F}:$port/postgres"
+    export MERCATO_TEST_POSTGRES_PORT=$port MERCATO_TEST_POSTGRES_ROOTS=$folder/root.crt
     if (($# > 0)); then
         "$@"
         return
@@ -36,6 +47,31 @@ main() {
     cargo test --locked --workspace --test books -- --skip damage:: --skip disk_full::
     MERCATO_TEST_POSTGRES_OPTIONS="-c default_transaction_isolation=serializable" \
         cargo test --locked --workspace --test books -- --skip damage:: --skip disk_full::
+}
+
+# An authority, a certificate of it for localhost, and another authority.
+make_certificates() {
+    local name
+    for name in root other; do
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name of the tests" \
+            -addext basicConstraints=critical,CA:TRUE -keyout "$1/$name.key" -out "$1/$name.crt" 2>/dev/null
+    done
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=localhost" -keyout "$1/server.key" \
+        -out "$1/server.csr" 2>/dev/null
+    openssl x509 -req -in "$1/server.csr" -CA "$1/root.crt" -CAkey "$1/root.key" -CAcreateserial -days 2 \
+        -extfile <(printf 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n') -out "$1/server.crt" 2>/dev/null
+    chmod 600 "$1/server.key"
+    if [[ $(id -u) == 0 ]]; then chown nobody:nogroup "$1"/server.*; fi
+    chmod 644 "$1"/*.crt
+}
+
+# A port of this machine that nobody uses.
+free_port() {
+    local port
+    while port=$((20000 + RANDOM % 12000)); do
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo "$port"
 }
 
 # The folder with initdb and postgres, which is not in every path.

@@ -1,5 +1,6 @@
 //! Books on a database: several servers, lost answers, a database that goes away. Only where the tests run on a database.
 
+mod encryption;
 mod limits;
 mod moves;
 mod proxy;
@@ -72,7 +73,8 @@ fn socket_and_rest(folder: &Path) -> (PathBuf, String) {
     let url = url_of(folder);
     let (_, host) = url.split_once('@').unwrap();
     let (host, rest) = host.split_once('/').unwrap();
-    (Path::new(&host.replace("%2F", "/")).join(".s.PGSQL.5432"), format!("/{rest}"))
+    let (host, port) = host.split_once(':').unwrap_or((host, "5432"));
+    (Path::new(&host.replace("%2F", "/")).join(format!(".s.PGSQL.{port}")), format!("/{rest}"))
 }
 
 fn socket() -> PathBuf {
