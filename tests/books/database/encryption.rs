@@ -1,10 +1,12 @@
 //! Encrypted connections to a database with a certificate of an authority of its own. Only where `postgres.sh` made one.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use mercato::database::{Connection, DatabaseAddress};
 use mercato::ledger::Ledger;
 
-use super::proxy::Proxy;
-use super::{Place, socket, socket_and_rest};
+use super::{Place, socket_and_rest};
 use crate::desk::{charge, customer, noon};
 
 /// The port of the database of the tests, on this machine; its certificate is for `localhost`.
@@ -49,14 +51,25 @@ fn demands_of_certificate_what_address_says() {
 
 #[test]
 fn sends_nothing_in_clear_where_database_does_not_encrypt() {
-    let Some(place) = Place::new() else { return };
-    // Over its Unix socket the database declines encryption.
-    let proxy = Proxy::before(socket());
-    let rest = socket_and_rest(place.path()).1;
-    let url = format!("postgres://mercato@127.0.0.1:{}{rest}&sslmode=require", proxy.port());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let declining = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let (mut request, mut rest) = ([0; 8], Vec::new());
+        client.read_exact(&mut request).unwrap();
+        client.write_all(b"N").unwrap();
+        client.read_to_end(&mut rest).unwrap();
+        (request, rest)
+    });
+    let url = format!("postgres://mercato:s3cret@127.0.0.1:{port}/books?sslmode=require");
     let address = DatabaseAddress::parse(&url, |_| None).unwrap();
     let refused = Connection::open(&address).err().unwrap().to_string();
     assert!(refused.contains("does not support TLS"), "{refused}");
+    assert_eq!(
+        declining.join().unwrap(),
+        ([0, 0, 0, 8, 4, 210, 22, 47], Vec::new()),
+        "the wish for TLS only"
+    );
 }
 
 #[test]
