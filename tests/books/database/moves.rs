@@ -5,10 +5,10 @@ use std::path::Path;
 
 use mercato::database::DatabaseAddress;
 use mercato::ledger::{
-    AccountId, BooksPlace, Change, ChargeRequest, ClaimKind, CounterNote, CounterSubject, HistoryQuery,
-    KeyLimits, Ledger, LedgerOptions, LimitsChange, MoveError, MoveStep, MovedBooks, OpenError, PaidCheckout,
-    Pending, PurchasesQuery, Redeemed, Redemption, Relation, RelationKey, Reversed, SignUp, TokenPurpose,
-    UsageQuery, inspect, move_books,
+    AccountHandle, AccountId, BooksPlace, Change, ChargeRequest, ClaimKind, CounterNote, CounterSubject,
+    HistoryQuery, KeyLimits, Ledger, LedgerOptions, LimitsChange, MoveError, MoveStep, MovedBooks, OpenError,
+    PaidCheckout, Pending, PurchasesQuery, Redeemed, Redemption, Relation, RelationKey, Reversed, SignUp,
+    TokenPurpose, UsageQuery, inspect, move_books,
 };
 use proptest::prelude::*;
 
@@ -130,7 +130,7 @@ fn answers(ledger: &Ledger) -> Vec<String> {
     let now = noon().plus_seconds(90_060);
     let mut answers = Vec::new();
     let mut accounts = ledger.accounts();
-    accounts.sort_by_key(|account| account.id());
+    accounts.sort_by_key(AccountHandle::id);
     for account in &accounts {
         let id = account.id();
         answers.push(format!("{:?}", ledger.account_view(account, now)));
@@ -184,7 +184,7 @@ fn go_on(ledger: &Ledger) {
     let reset = Redemption::ResetPassword(password(9));
     let token = mercato::ledger::PlainToken::from_random([8; 32]).hash();
     assert!(matches!(ledger.redeem_token(token, &reset, noon()), Ok(Redeemed::By(_))));
-    let known: Vec<AccountId> = ledger.accounts().iter().map(|account| account.id()).collect();
+    let known: Vec<AccountId> = ledger.accounts().iter().map(AccountHandle::id).collect();
     let new = customer(ledger, 10);
     assert!(!known.contains(&new.id()));
     let last = ledger.verify().unwrap().last_sequence;
