@@ -3,6 +3,7 @@
 
     python tests/cluster/cluster.py --binaries target/debug                200 faults
     python tests/cluster/cluster.py --binaries target/debug --short        12 faults
+    python tests/cluster/cluster.py --binaries target/debug --store        the versions in object storage, of rclone
 
 PostgreSQL has a synchronous standby. Killed without warning: servers, primary, standby. Servers are cut off from the
 database, held up, and lose answers to commits; the primary freezes, and the standby is promoted. Meanwhile customers walk
@@ -15,6 +16,7 @@ Needs PostgreSQL, nginx, and the packages of requirements.txt beside this file.
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -29,8 +31,9 @@ import psycopg
 import checks
 from database import USER, Database
 from faults import Faults
-from load import USERS, Account, World, use
+from load import USERS, Account, World, publish, use
 from servers import Balancer, Server
+from stores import Rclone
 from wire import DatabaseProxy
 
 SERVERS = 3
@@ -50,6 +53,7 @@ def main() -> int:
     parser.add_argument("--binaries", type=Path, required=True)
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--short", action="store_true", help=f"{SHORT_FAULTS} faults")
+    parser.add_argument("--store", action="store_true", help="the versions in object storage, which fails, too")
     parser.add_argument("--seed", type=int, default=None, help="the same faults again; their moments differ")
     parser.add_argument("--keep", type=Path, help="a new folder for logs and tables, which stays")
     given = parser.parse_args()
@@ -60,7 +64,7 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         # The database has an owner of its own.
         folder.chmod(0o755)
-        cluster = Cluster(given.binaries.resolve(), folder)
+        cluster = Cluster(given.binaries.resolve(), folder, given.store)
         try:
             faults = cluster.endure(SHORT_FAULTS if given.short else given.faults, seed)
         finally:
@@ -73,8 +77,11 @@ def main() -> int:
 class Cluster:
     """The database, the servers and nginx."""
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
+    def __init__(self, binaries: Path, folder: Path, has_store: bool) -> None:
         self.binaries, self.folder = binaries, folder
+        (folder / "store").mkdir()
+        # Its files outlive it, those of moto do not.
+        self.store = Rclone(folder / "store") if has_store else None
         self.balancer: Balancer | None = None
         self.servers: list[Server] = []
         self.overdue = 0.0
@@ -94,18 +101,41 @@ class Cluster:
         words = [f"{chance.randrange(ROWS):05d}{'lorem ipsum ' * 12}" for _ in range(ROWS)]
         (self.folder / "numbers.csv").write_text(
             "id,word\n" + "".join(f"{number},{word}\n" for number, word in enumerate(words)))
-        self.tools("publish", dataset, "--input", self.folder / "numbers.csv", "--version", "1.0.0", "--data",
-                   self.folder / "data")
+        self.publish(dataset, self.folder / "numbers.csv", "1.0.0")
+        data, flags, variables = self.folder / "data", (), {}
+        if self.store is not None:
+            variables = self.store.variables()
+            # Room for the walked version and a few of the changing one.
+            data, flags = None, ("--store", variables["MERCATO_TEST_S3"], "--cache-bytes", "40MiB")
         for number in range(1, SERVERS + 1):
             folder = self.folder / f"server-{number}"
             folder.mkdir()
             proxy = DatabaseProxy(lambda: self.database.primary.port)
-            self.servers.append(Server(self.binaries, folder, self.folder / "data", proxy))
+            self.servers.append(Server(self.binaries, folder, data, proxy, flags, variables))
         for server in self.servers:
             server.start()
         for server in self.servers:
             server.wait_until_ready()
         self.balancer = Balancer(self.folder / "nginx", [server.port for server in self.servers])
+
+    def publish(self, dataset: Path, rows: Path, version: str) -> None:
+        """Publishes a version where the servers find it."""
+        place = ("--data", self.folder / "data")
+        if self.store is not None:
+            place = ("--store", self.store.variables()["MERCATO_TEST_S3"], "--books", self.url())
+        self.tools("publish", dataset, "--input", rows, "--version", version, *place)
+
+    def publish_news(self, number: int) -> str | None:
+        """Publishes a version of the dataset that changes; why not, if not."""
+        dataset = self.folder / "news"
+        dataset.mkdir(exist_ok=True)
+        (dataset / "dataset.toml").write_text('slug = "news"\n[title]\nen = "News"\n')
+        (self.folder / "news.csv").write_text("id\n" + "".join(f"{number}\n" for _ in range(1_000)))
+        try:
+            self.publish(dataset, self.folder / "news.csv", f"1.{number}.0")
+        except SystemExit as failed:
+            return str(failed)
+        return None
 
     def url(self) -> str:
         """The books, past all proxies."""
@@ -114,7 +144,9 @@ class Cluster:
     def tools(self, *arguments: Any) -> str:
         """What an operator's command prints."""
         command = [str(part) for part in (self.binaries / "mercato-tools", *arguments)]
-        outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        variables = {} if self.store is None else self.store.variables()
+        outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                                 env=os.environ | variables)
         if outcome.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr}")
         return outcome.stdout
@@ -136,9 +168,12 @@ class Cluster:
         threads = [threading.Thread(target=use, args=(world, action, account, seed + number))
                    for number, ((action, _, _), account) in enumerate(zip(USERS, accounts, strict=True))]
         threads.append(threading.Thread(target=self.watch, args=(world,)))
+        if self.store is not None:
+            threads.append(threading.Thread(target=publish, args=(world, self.publish_news)))
         for thread in threads:
             thread.start()
-        faults = Faults(self.database, self.servers, random.Random(seed), lambda: world.known.last_paid)
+        faults = Faults(self.database, self.servers, random.Random(seed), lambda: world.known.last_paid,
+                        self.store)
         try:
             time.sleep(2)
             faults.cause(count)
@@ -174,6 +209,10 @@ class Cluster:
             found.append(f"a reservation stayed {self.overdue:.0f} s behind the lease of its server")
         for server in self.servers:
             found += self.compare_keys(server, world)
+            newest = max(world.known.published, default=0)
+            served = server.version_of("news") if newest else None
+            if newest and (served is None or int(served.split(".")[1]) < newest):
+                found.append(f"{server.folder.name} serves news {served}, 1.{newest}.0 was published")
         with self.database.primary.connect() as connection:
             found += checks.of_tables(connection)
             found += checks.of_requests(connection, world.known)
@@ -204,6 +243,8 @@ class Cluster:
         if self.balancer is not None:
             self.balancer.stop()
         self.database.stop()
+        if self.store is not None:
+            self.store.kill()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from database import Database
 from servers import Server
+from stores import Store
 
 LONGEST_SECONDS = 4.0
 # Longer than a lease, so that others settle the streams of a server that is cut off.
@@ -25,6 +26,8 @@ class Faults:
     chance: random.Random
     # The moment of the newest answer that was paid for.
     last_paid: Callable[[], float]
+    # Where the datasets lie, if not with the servers.
+    store: Store | None
     counts: Counter[str] = field(default_factory=Counter)
     # From the order to promote to the first paid answer, in seconds.
     promotions: list[float] = field(default_factory=list)
@@ -42,6 +45,8 @@ class Faults:
         """One fault, in a third of all cases with a server killed beside it."""
         kinds = [self.kill_server, self.kill_server, self.stop_server, self.kill_primary, self.kill_standby,
                  self.freeze_primary, self.cut_off, self.stall, self.swallow, self.swallow]
+        if self.store is not None:
+            kinds += [self.kill_store, self.kill_store]
         chosen = self.chance.choice(kinds)
         beside = self.chance.choice(self.servers) if self.chance.random() < 0.33 else None
         if beside is not None:
@@ -90,6 +95,18 @@ class Faults:
             self.wait(CUT_SECONDS)
         finally:
             self.database.primary.freeze(False)
+
+    def kill_store(self, server: Server) -> None:
+        """The object store is gone, and a server without a cache starts before it is back."""
+        assert self.store is not None
+        self.counts["store killed"] += 1
+        self.store.kill()
+        if self.chance.random() < 0.5:
+            server.kill()
+            server.forget()
+            server.start()
+        self.wait()
+        self.store.start()
 
     def cut_off(self, server: Server) -> None:
         """A server loses its connections to the database, and gets no further ones."""

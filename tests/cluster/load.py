@@ -40,6 +40,8 @@ class Known:
     doubtful: Counter[str] = field(default_factory=Counter)
     # References of purchases that were answered, with account and credits.
     bought: dict[str, tuple[str, int]] = field(default_factory=dict)
+    # Versions of the changing dataset whose publication was acknowledged.
+    published: list[int] = field(default_factory=list)
     revoked: set[str] = field(default_factory=set)
     valid: set[str] = field(default_factory=set)
     met: Counter[str] = field(default_factory=Counter)
@@ -193,8 +195,7 @@ def paid_page(world: World, account: Account, what: str, body: dict[str, Any]) -
         try:
             answer = world.ask("POST", "/api/v1/datasets/numbers/query", account, body, headers)
         except Refused as refused:
-            # A later answer under the same key may be given for what this attempt has paid.
-            world.known.is_refused(what, None if account.is_exact else refused.request, refused.status)
+            world.known.is_refused(what, refused.request, refused.status)
             if refused.status == 402 and account.bought == POOR:
                 return None
             if refused.status not in (409, 429, 502, 503, 504):
@@ -333,6 +334,22 @@ def change_keys(world: World, account: Account, chance: random.Random) -> None:
             world.known.met["key, revoked"] += 1
     world.over.wait(1)
     return None
+
+
+def publish(world: World, publication: Callable[[int], str | None]) -> None:
+    """Publishes one version after the other, each until it is acknowledged."""
+    number = 0
+    while not world.over.wait(1):
+        number += 1
+        while (why := publication(number)) is not None and not world.over.is_set():
+            # What was published by an attempt whose answer was lost is there.
+            if "already" in why:
+                break
+            world.known.counts("publication, tried again")
+            world.pause()
+        if why is None or "already" in why:
+            world.known.published.append(number)
+            world.known.counts("publication")
 
 
 # Who uses the cluster: what they do, whether it is told exactly, and what they have bought.

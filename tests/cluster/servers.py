@@ -25,15 +25,21 @@ class Unavailable(Exception):
 
 
 class Server:
-    """One server with a data directory of its own, which reaches the database through a proxy of its own."""
+    """One server with a data directory of its own, which reaches the database through a proxy of its own. Its datasets are
+    a copy of `data`, or come out of a store, where `flags` and `variables` name one."""
 
-    def __init__(self, binaries: Path, folder: Path, data: Path, proxy: DatabaseProxy) -> None:
+    def __init__(self, binaries: Path, folder: Path, data: Path | None, proxy: DatabaseProxy, flags: tuple[str, ...] = (),
+                 variables: dict[str, str] | None = None) -> None:
         self.binaries, self.folder, self.proxy = binaries, folder, proxy
+        self.flags, self.variables = flags, variables or {}
         self.port = free_port()
         self.log = folder / "server.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.codes: list[int] = []
-        shutil.copytree(data, folder / "data")
+        if data is None:
+            (folder / "data").mkdir()
+        else:
+            shutil.copytree(data, folder / "data")
 
     def start(self) -> None:
         """Starts it; where it ends because the database is away, it is started again, as an init system would."""
@@ -41,9 +47,11 @@ class Server:
             self.binaries / "mercato", "serve", "--data", self.folder / "data", "--books",
             f"postgres://{USER}@127.0.0.1:{self.proxy.port}/postgres", "--listen", f"127.0.0.1:{self.port}", "--admin",
             f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
-            "--drain-seconds", "10", "--checksum-rate", "0"]
+            "--drain-seconds", "10", "--checksum-rate", "0",
+            *self.flags]
         self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL,
-                                        stdout=self.log.open("ab"), stderr=subprocess.STDOUT)
+                                        stdout=self.log.open("ab"), stderr=subprocess.STDOUT,
+                                        env=os.environ | self.variables)
 
     def wait_until_ready(self) -> None:
         """Until it sells; started again where it ended."""
@@ -69,10 +77,20 @@ class Server:
 
     def account_status(self, key: str) -> int:
         """What the owner of a key is answered here."""
+        return self.get("/api/v1/account", {"X-Api-Key": key})[0]
+
+    def version_of(self, slug: str) -> str | None:
+        """The version of a dataset that this server lists as the current one."""
+        status, body = self.get(f"/api/v1/datasets/{slug}", {})
+        return None if status != 200 else json.loads(body)["data"]["currentVersion"]
+
+    def get(self, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
+        """A status and a body, past the balancer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ORDER_SECONDS_MAX)
         try:
-            connection.request("GET", "/api/v1/account", headers={"X-Api-Key": key})
-            return connection.getresponse().status
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
         finally:
             connection.close()
 
@@ -81,6 +99,10 @@ class Server:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    def forget(self) -> None:
+        """Loses what it has fetched."""
+        shutil.rmtree(self.folder / "data" / "cache", ignore_errors=True)
 
     def stop(self) -> None:
         """As an operator does."""

@@ -10,8 +10,19 @@ use clap::CommandFactory;
 type Flags = BTreeMap<String, Option<String>>;
 
 /// First words of other programs' commands.
-const OTHER_PROGRAMS: [&str; 10] =
-    ["cargo", "claude", "python", "python3", "pip", "curl", "huggingface-cli", "npm", "promtool", "wrk"];
+const OTHER_PROGRAMS: [&str; 11] = [
+    "cargo",
+    "claude",
+    "python",
+    "python3",
+    "pip",
+    "curl",
+    "huggingface-cli",
+    "npm",
+    "promtool",
+    "wrk",
+    "postgres.sh",
+];
 /// Flags of other programs that documents mention alone.
 const OTHER_FLAGS: [&str; 4] = ["reconnect", "large", "d3", "now"];
 
