@@ -97,7 +97,11 @@ pub fn version(connection: &mut Connection) -> Result<Option<i32>, Trouble> {
 fn make_schema(connection: &mut Connection) -> Result<(), Trouble> {
     let row = connection.first(MISSING_SCHEMA, &[])?;
     match row {
-        Some(row) => connection.run(&format!("CREATE SCHEMA IF NOT EXISTS {}", row.get::<_, String>(0))),
+        Some(row) => {
+            let schema = format!("CREATE SCHEMA IF NOT EXISTS {}", row.get::<_, String>(0));
+            // Another program may have been quicker by a moment.
+            connection.run(&schema).or_else(|_| connection.run(&schema))
+        }
         None => Ok(()),
     }
 }
@@ -105,7 +109,7 @@ fn make_schema(connection: &mut Connection) -> Result<(), Trouble> {
 /// Two programs that create one table at the same time meet in the catalogue of the database.
 fn made_by_another(connection: &mut Connection, trouble: Trouble) -> Result<(), Trouble> {
     match trouble {
-        Trouble::Taken(_) | Trouble::Conflict(_) => connection.run(VERSIONS),
+        Trouble::Taken(_) | Trouble::Conflict(_) | Trouble::Refused(_) => connection.run(VERSIONS),
         other => Err(other),
     }
 }

@@ -16,9 +16,11 @@ const SERVERS_MAX: i64 = 1_000;
 
 const SERVERS: &str = "SELECT id, name, (extract(epoch FROM started_at) * 1000)::bigint, \
     (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, \
-    (SELECT count(*) FROM reservation WHERE reservation.server = server.id) FROM server ORDER BY id LIMIT $1";
+    (SELECT count(*) FROM reservation WHERE reservation.server = server.id), loaded_generation \
+    FROM server ORDER BY id LIMIT $1";
 const BOOKS: &str = "SELECT generation, is_whole, (SELECT count(*) FROM reservation), \
-    (SELECT count(*) FROM reservation r WHERE NOT EXISTS (SELECT 1 FROM server s WHERE s.id = r.server)) FROM books";
+    (SELECT count(*) FROM reservation r WHERE NOT EXISTS (SELECT 1 FROM server s WHERE s.id = r.server)), \
+    (SELECT generation FROM catalog) FROM books";
 const CONNECTIONS: &str = "SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()), \
     current_setting('max_connections')::bigint";
 
@@ -29,6 +31,8 @@ pub struct ClusterStatus {
     pub servers: Vec<ServerStatus>,
     /// How often something changed that all servers keep in memory.
     pub generation: u64,
+    /// How often datasets were published, changed or withdrawn.
+    pub catalog_generation: u64,
     /// The version of the schema.
     pub schema: i32,
     /// Whether the books are complete; they are not while a move into them goes on, or was interrupted.
@@ -56,6 +60,8 @@ pub struct ServerStatus {
     pub lease_millis: i64,
     /// Streams and downloads that it runs.
     pub streams: u64,
+    /// The generation of the catalogue that it serves whole; nothing where it serves none, like a tool.
+    pub loaded_generation: Option<u64>,
 }
 
 /// Looks at the books of a database, whose schema must be the one of this program.
@@ -70,6 +76,7 @@ pub fn cluster_status(address: &DatabaseAddress) -> Result<ClusterStatus, OpenEr
     Ok(ClusterStatus {
         servers,
         generation: count(&books, 0),
+        catalog_generation: count(&books, 4),
         schema,
         is_whole: books.get(1),
         open_reservations: count(&books, 2),
@@ -86,6 +93,7 @@ fn server(row: &postgres::Row) -> ServerStatus {
         started_at: Moment::from_unix_millis(row.get(2)),
         lease_millis: row.get(3),
         streams: unsigned(row.get(4)),
+        loaded_generation: row.get::<_, Option<i64>>(5).map(unsigned),
     }
 }
 

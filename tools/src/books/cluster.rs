@@ -45,6 +45,7 @@ fn document(database: &str, status: &ClusterStatus) -> Value {
             "openReservations": status.open_reservations,
             "leftReservations": status.left_reservations,
         },
+        "catalog": { "generation": status.catalog_generation },
         "connections": { "open": status.connections, "max": status.connections_max },
     })
 }
@@ -56,6 +57,7 @@ fn server(server: &ServerStatus) -> Value {
         "startedAt": server.started_at.rfc3339(),
         "leaseMilliseconds": server.lease_millis,
         "streams": server.streams,
+        "catalogGeneration": server.loaded_generation,
     })
 }
 
@@ -63,9 +65,10 @@ fn print(response: &Value) -> Result<(), Failure> {
     let number = |place: &str| response.pointer(place).and_then(Value::as_i64).unwrap_or_default();
     let database = response.get("database").and_then(Value::as_str).unwrap_or_default();
     println!(
-        "{database}: schema version {}, generation {}, {} open reservations, {} of {} connections",
+        "{database}: schema version {}, generation {}, catalogue {}, {} open reservations, {} of {} connections",
         number("/books/schema"),
         number("/books/generation"),
+        number("/catalog/generation"),
         number("/books/openReservations"),
         number("/connections/open"),
         number("/connections/max"),
@@ -82,14 +85,23 @@ fn print(response: &Value) -> Result<(), Failure> {
         println!("no server has them open");
         return Ok(());
     }
-    println!("{:>8}  {:<32} {:<25} {:>10} {:>8}", "server", "name", "started", "lease", "streams");
+    println!(
+        "{:>8}  {:<32} {:<25} {:>10} {:>8} {:>9}",
+        "server", "name", "started", "lease", "streams", "catalogue"
+    );
     for server in servers {
         let number = |field: &str| server.get(field).and_then(Value::as_i64).unwrap_or_default();
         let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
         let lease = number("leaseMilliseconds");
         let lease = if lease > 0 { format!("{:.1} s", lease as f64 / 1_000.0) } else { "over".to_owned() };
         let (name, started) = (text("name"), text("startedAt"));
-        println!("{:>8}  {name:<32} {started:<25} {lease:>10} {:>8}", number("id"), number("streams"));
+        let loaded = server.get("catalogGeneration").and_then(Value::as_i64);
+        let loaded = loaded.map_or_else(|| "-".to_owned(), |generation| generation.to_string());
+        println!(
+            "{:>8}  {name:<32} {started:<25} {lease:>10} {:>8} {loaded:>9}",
+            number("id"),
+            number("streams")
+        );
     }
     Ok(())
 }
