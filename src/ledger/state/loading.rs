@@ -2,7 +2,7 @@
 //!
 //! Adds up the newest entries again and refuses contradictions: a wrong balance is worse than none.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,8 +26,7 @@ use super::super::progress::{Outcome, Progress};
 use super::super::relation::{Relation, RelationKey};
 use super::super::reservation_record::ReservationRecord;
 use super::logins::Logins;
-use super::memtable::Memtable;
-use super::payload::{Read, Written, contradiction, read_batch, record_error};
+use super::payload::{Read, contradiction, read_batch, record_error};
 use super::{Account, OpenReservation, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
@@ -74,9 +73,6 @@ impl Loading<'_> {
         let mut state = State {
             path: self.path.to_owned(),
             directory: self.directory,
-            below: Arc::<Checkpoint>::clone(&checkpoint),
-            memtable: Memtable::default(),
-            written: Written::default(),
             next_sequence: self.next_sequence,
             entries,
             next_account: next(tables.accounts.keys().map(|id| id.number()).max()),
@@ -85,19 +81,13 @@ impl Loading<'_> {
             next_checkout: next(tables.last_checkout),
             changed_accounts: tables.accounts.keys().copied().collect(),
             accounts: tables.accounts,
-            keys: HashMap::new(),
-            key_handles: HashSet::new(),
-            keys_of: HashMap::new(),
             reservations: tables.reservations,
-            closed_reservations: Vec::new(),
-            spent_by_key: HashMap::new(),
-            changed_keys: HashSet::new(),
             logins: tables.logins,
             relations: tables.relations,
             relations_changed: true,
             relations_changed_at: tables.relations_changed_at,
             latest: self.now,
-            failure: None,
+            ..State::empty(Arc::<Checkpoint>::clone(&checkpoint))
         };
         for key in keys {
             state.take_in_key(key);

@@ -109,6 +109,38 @@ pub(super) struct State {
 }
 
 impl State {
+    /// A state without tables.
+    fn empty(below: Arc<dyn Below>) -> State {
+        State {
+            path: PathBuf::new(),
+            directory: Arc::<Directory>::default(),
+            below,
+            memtable: Memtable::default(),
+            written: Written::default(),
+            accounts: HashMap::new(),
+            keys: HashMap::new(),
+            key_handles: HashSet::new(),
+            keys_of: HashMap::new(),
+            reservations: HashMap::new(),
+            closed_reservations: Vec::new(),
+            spent_by_key: HashMap::new(),
+            changed_accounts: HashSet::new(),
+            changed_keys: HashSet::new(),
+            logins: Logins::default(),
+            relations: BTreeMap::new(),
+            relations_changed: false,
+            relations_changed_at: None,
+            next_sequence: 0,
+            entries: 0,
+            next_account: 0,
+            next_key: 0,
+            next_reservation: 0,
+            next_checkout: 0,
+            latest: Moment::from_unix_millis(0),
+            failure: None,
+        }
+    }
+
     /// The number that the next record gets.
     pub(super) const fn next_sequence(&self) -> u64 {
         self.next_sequence

@@ -3,8 +3,7 @@
 //! The operations are those of the whole state. Totals over all accounts, like the number of accounts, are not known here:
 //! the caller bounds them. Does not depend on databases.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::super::changes::Changes;
@@ -22,9 +21,6 @@ use super::super::relation::Relation;
 use super::super::reservation_record::ReservationRecord;
 use super::super::session_record::SessionRecord;
 use super::below::Below;
-use super::logins::Logins;
-use super::memtable::Memtable;
-use super::payload::Written;
 use super::spending::Spent;
 use super::{Account, OpenReservation, State};
 use crate::clock::{Moment, UtcDay, UtcMonth};
@@ -109,37 +105,6 @@ impl State {
         state.changed_accounts.extend(state.accounts.keys().copied());
         state.publish();
         state
-    }
-
-    fn empty(below: Arc<dyn Below>) -> State {
-        State {
-            path: PathBuf::new(),
-            directory: Arc::<Directory>::default(),
-            below,
-            memtable: Memtable::default(),
-            written: Written::default(),
-            accounts: HashMap::new(),
-            keys: HashMap::new(),
-            key_handles: HashSet::new(),
-            keys_of: HashMap::new(),
-            reservations: HashMap::new(),
-            closed_reservations: Vec::new(),
-            spent_by_key: HashMap::new(),
-            changed_accounts: HashSet::new(),
-            changed_keys: HashSet::new(),
-            logins: Logins::default(),
-            relations: BTreeMap::new(),
-            relations_changed: false,
-            relations_changed_at: None,
-            next_sequence: 0,
-            entries: 0,
-            next_account: 0,
-            next_key: 0,
-            next_reservation: 0,
-            next_checkout: 0,
-            latest: Moment::from_unix_millis(0),
-            failure: None,
-        }
     }
 
     /// The entries of the next operation are numbered from `sequence` on, its reservation is this one.
