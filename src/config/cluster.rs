@@ -17,9 +17,9 @@ impl std::str::FromStr for ByteSize {
     fn from_str(text: &str) -> Result<ByteSize, String> {
         let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
-        let factor: u64 = match unit.trim() {
+        let factor: u64 = match unit {
             "" | "B" => 1,
-            "KB" => 1_000,
+            "kB" | "KB" => 1_000,
             "MB" => 1_000_000,
             "GB" => 1_000_000_000,
             "TB" => 1_000_000_000_000,
@@ -102,5 +102,21 @@ impl StoreSettings {
         }
         let cache = typed.cache.clone().unwrap_or_else(|| data.join("cache"));
         Ok(Some(Self { url, cache, cache_bytes, prefetch }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_sizes_with_units() {
+        let parse = |text: &str| text.parse::<ByteSize>().map(|ByteSize(bytes)| bytes);
+        assert_eq!(parse("2GiB"), Ok(2 << 30));
+        assert_eq!(parse("512MB"), Ok(512_000_000));
+        assert_eq!(parse("77"), Ok(77));
+        for wrong in ["", "GiB", "1.5GiB", "2 GiB", "2gib", "99999999999GiB"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use mercato::catalog::ColumnType;
+use mercato::config::ByteSize;
 use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};
@@ -56,8 +57,8 @@ pub struct ConversionOptions {
     pub sort_index: Option<SortIndex>,
     /// Memory limit, at least 64MiB. Data beyond it is spilled to disk beside the output. The limit counts allocated
     /// memory, not mapped files.
-    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
-    pub memory_limit: u64,
+    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
+    pub memory_limit: ByteSize,
     /// Drop a column, or a struct with all its columns. May be repeated. `publish` inherits the value of the previous
     /// version by default.
     #[arg(long, value_name = "COL")]
@@ -128,7 +129,7 @@ impl ConversionOptions {
             sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
             drop: self.drop.clone(),
             timestamp_unit: self.timestamp_unit.map(TimeUnit::from),
-            memory_limit: self.memory_limit,
+            memory_limit: self.memory_limit.0,
             threads: self.threads.map_or(defaults.threads, usize::from),
             ..defaults
         })
@@ -194,39 +195,9 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Parses a size like `2GiB`, `512MB` or `1048576`.
-///
-/// # Errors
-/// When the text is not a size.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match text.get(digits.len()..).unwrap_or_default() {
-        "" | "B" => 1,
-        "kB" | "KB" => 1_000,
-        "KiB" => 1 << 10,
-        "MB" => 1_000_000,
-        "MiB" => 1 << 20,
-        "GB" => 1_000_000_000,
-        "GiB" => 1 << 30,
-        other => return Err(format!("unknown unit `{other}`; expected B, KiB, MiB, GiB, KB, MB or GB")),
-    };
-    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no whole number"))?;
-    number.checked_mul(unit).ok_or_else(|| "more bytes than there are".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parses_sizes_with_units() {
-        assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
-        assert_eq!(parse_bytes("512MB"), Ok(512_000_000));
-        assert_eq!(parse_bytes("77"), Ok(77));
-        for wrong in ["", "GiB", "1.5GiB", "2 GiB", "2gib", "99999999999GiB"] {
-            assert!(parse_bytes(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn parses_types_and_delimiters() {

@@ -5,10 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use mercato::catalog::DataDirectory;
+use mercato::config::ByteSize;
 use mercato_format::{Table, encode};
 use semver::Version;
 
-use super::convert::parse_bytes;
 use super::publish::slug;
 use super::{print_json, print_text};
 use crate::diff::{self, DiffOptions, compare};
@@ -43,8 +43,8 @@ pub struct DiffArguments {
     #[arg(long)]
     pub markdown: bool,
     /// Memory for the order of several key columns.
-    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
-    pub memory_limit: u64,
+    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
+    pub memory_limit: ByteSize,
 }
 
 /// Runs the command.
@@ -60,7 +60,7 @@ pub fn run(arguments: &DiffArguments, json: bool) -> Result<(), Failure> {
     let options = DiffOptions {
         key: arguments.key.clone(),
         examples: arguments.examples.into(),
-        memory_limit: arguments.memory_limit,
+        memory_limit: arguments.memory_limit.0,
     };
     let rows = u64::from(tables.0.row_count().max(tables.1.row_count()));
     let difference = compare(&before, &after, &options, &progress::bar("compare", rows, "rows"))?;
