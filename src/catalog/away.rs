@@ -2,7 +2,6 @@
 //!
 //! Does not depend on where the files are fetched from, or on who may evict them.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -106,11 +105,6 @@ impl Catalog {
         self.open_versions(slug, version).iter().filter(|open| !open.is_away()).map(released).collect()
     }
 
-    /// Whether the store file of a version is on this machine.
-    pub fn is_here(&self, slug: &Slug, version: &Version) -> bool {
-        fs::metadata(self.folder(slug).store(version)).is_ok()
-    }
-
     fn folder(&self, slug: &Slug) -> DatasetFolder {
         self.directory().dataset(slug)
     }
@@ -129,6 +123,8 @@ fn released(version: &DatasetVersion) -> Released {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::catalog::DataDirectory;
     use crate::catalog::publish::publish;
@@ -228,7 +224,8 @@ mod tests {
         let reader = current(&catalog).table;
         let released = catalog.evict(&place.slug, &place.version, later).unwrap().unwrap();
         catalog.reload(later).unwrap();
-        assert!(current(&catalog).is_away() && !catalog.is_here(&place.slug, &place.version));
+        assert!(current(&catalog).is_away());
+        assert!(!place.data().dataset(&place.slug).store(&place.version).exists());
         let [one] = released.as_slice() else { panic!("{released:?}") };
         assert!(one.table.strong_count() > 0 && one.bytes == reader.file_bytes());
         drop(reader);

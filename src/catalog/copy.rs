@@ -10,29 +10,13 @@ use std::sync::{MutexGuard, PoisonError};
 use mercato_format::outline::inflate;
 use semver::Version;
 
-use super::files::data_directory::{
-    CHANGELOG_FILE, CURRENT_FILE, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
-    UNPUBLISHED_FILE,
-};
 use super::files::text_file;
-use super::load::{DOCUMENT_SIZE_BYTES_MAX, FolderMark, MARK_SIZE_BYTES_MAX, store_files};
-use super::manifest::MANIFEST_SIZE_BYTES_MAX;
-use super::publish::record::{RECORD_SIZE_BYTES_MAX, read_moment};
-use super::publish::{remove_file, rename, replace_file};
+pub use super::load::TEXT_FILES;
+use super::load::{FolderMark, MARK_SIZE_BYTES_MAX, store_files};
+use super::publish::record::read_moment;
+pub(crate) use super::publish::{remove_file, rename, replace_file};
 use super::{Catalog, CatalogError, DataDirectory, DatasetFolder, Slug};
 use crate::clock::Moment;
-
-/// The texts and marks in the folder of a dataset, with the most bytes of each. They appear in this order: a folder without
-/// a manifest is not published.
-pub const TEXT_FILES: [(&str, u64); 7] = [
-    (UNPUBLISHED_FILE, MARK_SIZE_BYTES_MAX),
-    (CURRENT_FILE, MARK_SIZE_BYTES_MAX),
-    (FEATURED_FILE, MARK_SIZE_BYTES_MAX),
-    (RECORD_FILE, RECORD_SIZE_BYTES_MAX),
-    (METHODOLOGY_FILE, DOCUMENT_SIZE_BYTES_MAX),
-    (CHANGELOG_FILE, DOCUMENT_SIZE_BYTES_MAX),
-    (MANIFEST_FILE, MANIFEST_SIZE_BYTES_MAX),
-];
 
 /// The texts of a folder, by the name of the file.
 pub fn texts_of(folder: &DatasetFolder) -> Result<BTreeMap<&'static str, String>, CatalogError> {
@@ -73,21 +57,6 @@ pub fn put_outline(outline: &[u8], length: u64, to: &Path) -> Result<(), Catalog
         Ok(found) => Err(fault(format!("an outline of {found} bytes, where {length} were expected"))),
         Err(error) => Err(fault(error.to_string())),
     }
-}
-
-/// Puts a complete file in its place.
-pub fn put_in_place(from: &Path, to: &Path) -> Result<(), CatalogError> {
-    rename(from, to)
-}
-
-/// Removes a file, if there is one.
-pub fn remove(path: &Path) -> Result<(), CatalogError> {
-    remove_file(path)
-}
-
-/// Replaces a small file at once.
-pub fn put_text(path: &Path, text: &str) -> Result<(), CatalogError> {
-    replace_file(path, Some(text))
 }
 
 /// Records the time of the last change of a catalogue that was copied, unless a later one is recorded.

@@ -20,7 +20,7 @@ use crate::catalog::files::file_identity::{FileIdentity, FileMark, is_absence};
 use crate::catalog::files::parquet_file::ParquetFile;
 use crate::catalog::files::text_file;
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
-use crate::catalog::publish::record::Record;
+use crate::catalog::publish::record::{RECORD_SIZE_BYTES_MAX, Record};
 use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX, Standing};
 use crate::catalog::verification::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::Moment;
@@ -41,21 +41,23 @@ pub(super) struct FolderMark {
     parquets: BTreeMap<Version, FileMark>,
 }
 
-const WATCHED: [&str; 7] = [
-    MANIFEST_FILE,
-    METHODOLOGY_FILE,
-    CHANGELOG_FILE,
-    CURRENT_FILE,
-    FEATURED_FILE,
-    UNPUBLISHED_FILE,
-    RECORD_FILE,
+/// The texts and marks in the folder of a dataset, with the most bytes of each. Copies appear in this order: a folder without
+/// a manifest is not published.
+pub const TEXT_FILES: [(&str, u64); 7] = [
+    (UNPUBLISHED_FILE, MARK_SIZE_BYTES_MAX),
+    (CURRENT_FILE, MARK_SIZE_BYTES_MAX),
+    (FEATURED_FILE, MARK_SIZE_BYTES_MAX),
+    (RECORD_FILE, RECORD_SIZE_BYTES_MAX),
+    (METHODOLOGY_FILE, DOCUMENT_SIZE_BYTES_MAX),
+    (CHANGELOG_FILE, DOCUMENT_SIZE_BYTES_MAX),
+    (MANIFEST_FILE, MANIFEST_SIZE_BYTES_MAX),
 ];
 
 impl FolderMark {
     /// Reads the marks without opening a file.
     pub(super) fn of(folder: &DatasetFolder) -> Result<Self, CatalogError> {
         let mut mark = Self::default();
-        for name in WATCHED {
+        for (name, _) in TEXT_FILES {
             if let Some(file) = FileMark::of(&folder.file(name))? {
                 mark.files.insert(name, file);
             }

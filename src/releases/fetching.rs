@@ -134,12 +134,12 @@ impl Fetcher {
         }
         self.fetch_blob(&blobs.store, &beside("store"))?;
         if self.shared.blobs(slug, version).as_ref() != Some(blobs) {
-            drop((copy::remove(&beside("parquet")), copy::remove(&beside("store"))));
+            drop((copy::remove_file(&beside("parquet")), copy::remove_file(&beside("store"))));
             return Err(FetchError::Gone);
         }
         let placed = || {
             if blobs.parquet.is_some() {
-                copy::put_in_place(&beside("parquet"), &folder.parquet(version))?;
+                copy::rename(&beside("parquet"), &folder.parquet(version))?;
             }
             self.catalog.place_fetched(slug, version, &beside("store"))
         };

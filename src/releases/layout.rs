@@ -95,19 +95,19 @@ impl Layout {
             .collect();
         let _not_loaded_meanwhile = catalog.map(Catalog::hold);
         for version in before.keys().filter(|version| head.versions.get(version) != before.get(version)) {
-            copy::remove(&folder.parquet(version))?;
-            copy::remove(&folder.outline(version))?;
+            copy::remove_file(&folder.parquet(version))?;
+            copy::remove_file(&folder.outline(version))?;
         }
         for version in &gone {
-            copy::remove(&folder.store(version))?;
-            copy::remove(&folder.parquet(version))?;
+            copy::remove_file(&folder.store(version))?;
+            copy::remove_file(&folder.parquet(version))?;
         }
         for (beside, place) in outlines {
-            copy::put_in_place(&beside, &place)?;
+            copy::rename(&beside, &place)?;
         }
         if before != head.versions {
             let text = serde_json::to_string(&texts_of(&head.versions)).unwrap_or_default();
-            copy::put_text(&self.record(slug), &text)?;
+            copy::replace_file(&self.record(slug), Some(&text))?;
         }
         copy::put_texts(&folder, &head.texts)?;
         Ok(gone)

@@ -318,7 +318,7 @@ impl Shared {
             let Ok(metadata) = std::fs::metadata(folder.store(version)) else { continue };
             let key = (slug.clone(), version.clone());
             if metadata.len() != blobs.store.bytes {
-                drop(copy::remove(&folder.store(version)));
+                drop(copy::remove_file(&folder.store(version)));
             } else if !cache.has(&key) {
                 cache.insert(key, blobs.bytes(), Instant::now());
             }

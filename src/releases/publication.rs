@@ -14,7 +14,7 @@ use super::head::{Blob, Head, HeadError, VersionBlobs};
 use super::layout::{FETCHING, LayoutError, small};
 use super::table::{self, Change, Changed};
 use crate::catalog::publish::current_store;
-use crate::catalog::{CatalogError, DataDirectory, Slug, Table, copy};
+use crate::catalog::{CatalogError, DataDirectory, DatasetFolder, Slug, Table, copy};
 use crate::clock::Moment;
 use crate::database::{Connection, DatabaseAddress, SchemaFault, Trouble, check};
 use crate::objects::{Digest, ObjectError, ObjectName, ObjectStore};
@@ -133,17 +133,11 @@ impl Releases {
         progress: &dyn Progress,
     ) -> Result<Pulled, ReleaseError> {
         let data = DataDirectory::new(into);
-        let folder = data.dataset(slug);
-        let row = table::one(&mut Connection::open(&self.database)?, slug)?;
-        let Some(row) = row else {
+        let Some(row) = table::one(&mut Connection::open(&self.database)?, slug)? else {
             return Ok(Pulled { data, slug: slug.clone(), sequence: None, head: Head::default() });
         };
-        let head = decode(slug, row.head.as_deref())?;
-        copy::put_texts(&folder, &head.texts)?;
-        for (version, blobs) in &head.versions {
-            let outline = small(&self.store, &blobs.outline)?;
-            copy::put_outline(&outline, blobs.store.bytes, &folder.store(version))?;
-        }
+        let folder = data.dataset(slug);
+        let head = self.lay_out(slug, row.head.as_deref(), &folder)?;
         let current = if with_current { current_store(&data, slug)? } else { None };
         if let Some((version, path)) = current
             && let Some(blobs) = head.versions.get(&version)
@@ -151,9 +145,37 @@ impl Releases {
             progress.begin("fetching", blobs.store.bytes);
             let beside = folder.versions().join(format!("{FETCHING}{version}"));
             self.fetch(&blobs.store, &beside, progress)?;
-            copy::put_in_place(&beside, &path)?;
+            copy::rename(&beside, &path)?;
         }
         Ok(Pulled { data, slug: slug.clone(), sequence: Some(row.sequence), head })
+    }
+
+    /// Lays the folders of all datasets out under `into`, without rows.
+    pub fn pull_all(&self, into: &Path) -> Result<(), ReleaseError> {
+        let mut rows = Vec::new();
+        table::changed(&mut Connection::open(&self.database)?, 0, |row| rows.push(row))?;
+        let data = DataDirectory::new(into);
+        for row in rows {
+            let Ok(slug) = Slug::parse(&row.slug) else { continue };
+            self.lay_out(&slug, row.head.as_deref(), &data.dataset(&slug))?;
+        }
+        Ok(())
+    }
+
+    /// Lays a head out as a folder with outlines in the place of store files.
+    fn lay_out(
+        &self,
+        slug: &Slug,
+        head: Option<&[u8]>,
+        folder: &DatasetFolder,
+    ) -> Result<Head, ReleaseError> {
+        let head = decode(slug, head)?;
+        copy::put_texts(folder, &head.texts)?;
+        for (version, blobs) in &head.versions {
+            let outline = small(&self.store, &blobs.outline)?;
+            copy::put_outline(&outline, blobs.store.bytes, &folder.store(version))?;
+        }
+        Ok(head)
     }
 
     fn fetch(&self, blob: &Blob, to: &Path, progress: &dyn Progress) -> Result<(), ReleaseError> {
@@ -262,16 +284,6 @@ impl Releases {
         if let Err(trouble) = collected {
             progress.warn(&format!("old blobs stay for now: {trouble}"));
         }
-    }
-
-    /// The slugs of all datasets, in order.
-    pub fn slugs(&self) -> Result<Vec<Slug>, ReleaseError> {
-        let mut slugs = Vec::new();
-        table::changed(&mut Connection::open(&self.database)?, 0, |row| {
-            slugs.extend(Slug::parse(&row.slug))
-        })?;
-        slugs.sort();
-        Ok(slugs)
     }
 }
 

@@ -356,7 +356,7 @@ fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<
 }
 
 /// Replaces a small file atomically, or removes it.
-pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
+pub(crate) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
     let Some(content) = content else { return remove_file(path) };
     let mut name = std::ffi::OsString::from(".new-");
     name.push(path.file_name().unwrap_or_default());
@@ -370,7 +370,7 @@ pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), Cat
 }
 
 /// Removes a file, if there is one.
-pub(super) fn remove_file(path: &Path) -> Result<(), CatalogError> {
+pub(crate) fn remove_file(path: &Path) -> Result<(), CatalogError> {
     match fs::remove_file(path) {
         Ok(()) => sync_parent(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -378,7 +378,7 @@ pub(super) fn remove_file(path: &Path) -> Result<(), CatalogError> {
     }
 }
 
-pub(super) fn rename(from: &Path, to: &Path) -> Result<(), CatalogError> {
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), CatalogError> {
     fs::rename(from, to).map_err(|error| CatalogError::io(to, "put it in place", error))?;
     sync_parent(to)
 }

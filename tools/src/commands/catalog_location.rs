@@ -62,9 +62,7 @@ impl CatalogPlace {
     pub fn read(&self) -> Result<(DataDirectory, Option<TempDir>), Failure> {
         let Some(releases) = self.releases()? else { return Ok((self.directory(), None)) };
         let folder = working_folder()?;
-        for slug in releases.slugs()? {
-            releases.pull(&slug, folder.path(), false, &Steps::default())?;
-        }
+        releases.pull_all(folder.path())?;
         Ok((DataDirectory::new(folder.path()), Some(folder)))
     }
 
