@@ -206,6 +206,7 @@ impl Follower {
 
     /// Tells the database what is served whole.
     fn report(&mut self) {
+        let Some(server) = self.server else { return };
         let known = self.shared.known();
         let seen = known.seen;
         let is_whole = known.failed.is_empty() && known.refused.is_empty() && self.awaited.is_empty();
@@ -213,10 +214,10 @@ impl Follower {
         // In a shared directory, files that another machine wrote are verified first.
         let is_verified = self.shared.store.is_some() || !self.catalog.verification().is_busy();
         let before = self.reported;
-        let loaded = if is_whole && is_verified { Some(seen) } else { before.map(|(loaded, _)| loaded) };
-        let Some(loaded) = loaded.or_else(|| self.server.map(|_| 0)) else { return };
-        let is_due = before.is_none_or(|(told, at)| told != loaded || at.elapsed() >= RETRY_PAUSE);
-        let (Some(server), true) = (self.server, is_due) else { return };
+        let loaded = if is_whole && is_verified { seen } else { before.map_or(0, |(loaded, _)| loaded) };
+        if before.is_some_and(|(told, at)| told == loaded && at.elapsed() < RETRY_PAUSE) {
+            return;
+        }
         self.shared.counts.loaded_generation.store(loaded, Ordering::Relaxed);
         let Some(connection) = &mut self.connection else { return };
         match live::note_loaded(connection, server, loaded) {
