@@ -5,10 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{Ledger, LedgerOptions};
 
-use crate::{CREDITS, open_account, publish_numbers, serve};
+use crate::{CREDITS, books, open_account, publish_numbers, serve};
 
 const ROWS: i64 = 1_000_000;
 /// Much more than the buffers between the server and a client that does not read.
@@ -32,14 +30,14 @@ fn download_resumes_and_is_charged_once_across_kills() {
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;
-        let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), SystemClock.now()).unwrap();
+        let ledger = books::open_settled(&data);
         let report = ledger.verify().unwrap();
         assert!(report.is_balanced() && report.open_reservations == 0, "{report:?}");
         let paid = CREDITS - ledger.account(account).unwrap().credits();
         assert!(paid <= ROWS as u64, "{paid}");
     }
     assert!(got == expected.as_bytes() && kills > 1, "{kills} kills");
-    let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), SystemClock.now()).unwrap();
+    let ledger = books::open(&data);
     assert_eq!(CREDITS - ledger.account(account).unwrap().credits(), ROWS as u64);
 }
 

@@ -12,9 +12,9 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{EntryKind, Ledger, LedgerOptions};
+use mercato::ledger::EntryKind;
 
+use super::books;
 use super::simulator::{Stripe, WEBHOOK_SECRET, signature, unix_now};
 
 const PASSWORD: &str = "eleven blue horses";
@@ -171,7 +171,7 @@ fn grouped(number: u64) -> String {
 /// Each payment gave once, and everything adds up.
 fn check_books(stripe: &Stripe, folder: &Path) {
     let data = DataDirectory::new(folder);
-    let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), SystemClock.now()).unwrap();
+    let ledger = books::open(&data);
     let report = ledger.verify().unwrap();
     assert!(report.is_balanced(), "{report:?}");
     assert_eq!(report.credits, stripe.credits_paid());
