@@ -59,32 +59,21 @@ impl Counters {
 
     /// All counters as samples.
     pub(super) fn samples(&self) -> Vec<Sample> {
-        let counter = |name, help, value| Sample::counter(name, help, read(value));
-        let mut samples = vec![
-            Sample::gauge("mercato_connections_open", "Connections that are open.", read(&self.open)),
-            counter("mercato_connections_accepted_total", "Connections that were accepted.", &self.accepted),
-            counter(
-                "mercato_accept_errors_total",
-                "Connections that could not be accepted.",
-                &self.accept_errors,
-            ),
-            counter(
-                "mercato_connections_idle_closed_total",
-                "Connections closed after idling.",
-                &self.idle_closed,
-            ),
-            counter("mercato_edge_requests_total", "Requests handed to workers.", &self.requests),
-            counter("mercato_received_bytes_total", "Bytes received from clients.", &self.bytes_in),
-            counter("mercato_sent_bytes_total", "Bytes sent to clients.", &self.bytes_out),
-            counter("mercato_slow_readers_total", SLOW_READERS, &self.slow_readers),
-            counter("mercato_clients_gone_total", "Answers whose client left.", &self.clients_gone),
-            counter("mercato_answers_cut_total", "Answers that broke off.", &self.aborted),
-            counter(
-                "mercato_private_replaced_total",
-                "Private connections that were replaced.",
-                &self.replaced,
-            ),
+        let counters = [
+            ("mercato_connections_accepted_total", "Connections that were accepted.", &self.accepted),
+            ("mercato_accept_errors_total", "Connections that could not be accepted.", &self.accept_errors),
+            ("mercato_connections_idle_closed_total", "Connections closed after idling.", &self.idle_closed),
+            ("mercato_edge_requests_total", "Requests handed to workers.", &self.requests),
+            ("mercato_received_bytes_total", "Bytes received from clients.", &self.bytes_in),
+            ("mercato_sent_bytes_total", "Bytes sent to clients.", &self.bytes_out),
+            ("mercato_slow_readers_total", SLOW_READERS, &self.slow_readers),
+            ("mercato_clients_gone_total", "Answers whose client left.", &self.clients_gone),
+            ("mercato_answers_cut_total", "Answers that broke off.", &self.aborted),
+            ("mercato_private_replaced_total", "Private connections that were replaced.", &self.replaced),
         ];
+        let open = Sample::gauge("mercato_connections_open", "Connections that are open.", read(&self.open));
+        let mut samples = vec![open];
+        samples.extend(counters.map(|(name, help, value)| Sample::counter(name, help, read(value))));
         for ClassGauges { plan, free, waiting } in &self.classes {
             let gauges = [
                 Sample::gauge("mercato_workers", "Workers of a pool.", number(plan.workers)),
@@ -94,8 +83,8 @@ impl Counters {
             samples.extend(gauges.map(|gauge| gauge.labelled("pool", plan.name)));
         }
         for (reason, refused) in Refusal::LABELS.iter().zip(&self.refusals) {
-            samples
-                .push(counter("mercato_edge_refusals_total", REFUSALS, refused).labelled("reason", reason));
+            let sample = Sample::counter("mercato_edge_refusals_total", REFUSALS, read(refused));
+            samples.push(sample.labelled("reason", reason));
         }
         samples
     }

@@ -51,8 +51,6 @@ pub struct Chunks {
     digits: usize,
     /// Bytes of the present line, or of all trailer fields.
     line: usize,
-    /// Bytes of the last call that were in order.
-    sound: usize,
 }
 
 impl Chunks {
@@ -61,29 +59,11 @@ impl Chunks {
         self.state == State::Done
     }
 
-    /// How many bytes of the last call were in order: where it failed, those before the fault.
-    pub fn sound(&self) -> usize {
-        self.sound
-    }
-
-    /// How much content of the present chunk is still to come.
-    pub fn content_left(&self) -> u64 {
-        if self.state == State::Data { self.remaining } else { 0 }
-    }
-
-    /// Skips [`Chunks::content_left`] bytes, which were received elsewhere.
-    pub fn skip_content(&mut self) {
-        if self.state == State::Data {
-            (self.state, self.remaining) = (State::DataReturn, 0);
-        }
-    }
-
     /// Parses bytes, hands over the content in them and returns the number of consumed bytes. Bytes after the end are
     /// not consumed.
     pub fn advance(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Result<usize, ChunkError> {
         let mut used = 0_usize;
         while let Some(byte) = bytes.get(used).copied() {
-            self.sound = used;
             match self.state {
                 State::Done => break,
                 State::Data => {
@@ -104,7 +84,6 @@ impl Chunks {
                 }
             }
         }
-        self.sound = used;
         Ok(used)
     }
 
@@ -164,24 +143,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn skips_content_received_elsewhere() {
-        let mut chunks = Chunks::default();
-        assert_eq!(chunks.content_left(), 0);
-        chunks.advance(b"a\r\n012", |_| {}).unwrap();
-        assert_eq!(chunks.content_left(), 7);
-        chunks.skip_content();
-        assert_eq!(chunks.content_left(), 0);
-        chunks.skip_content();
-        let mut content = Vec::new();
-        chunks.advance(b"\r\n1\r\nx\r\n0\r\n\r\n", |piece| content.extend_from_slice(piece)).unwrap();
-        assert!(chunks.is_done() && content == b"x");
-        let mut cut = Chunks::default();
-        cut.advance(b"a\r\n", |_| {}).unwrap();
-        cut.skip_content();
-        assert_eq!(cut.advance(b"more", |_| {}), Err(ChunkError::Data));
-    }
 
     /// Feeds `bytes` in pieces that end at `cuts`.
     fn read(bytes: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool, usize), ChunkError> {
@@ -253,9 +214,6 @@ mod tests {
         ] {
             assert_eq!(read(bytes.as_bytes(), &[]), Err(expected), "{bytes:?}");
         }
-        let mut broken = Chunks::default();
-        assert!(broken.advance(b"3\r\nrow\r\ncut\r\n\r\n", |_| ()).is_err());
-        assert_eq!(broken.sound(), 9, "`c` is a digit");
         let long = format!("3;{}\r\nabc\r\n", "a".repeat(CHUNK_LINE_BYTES_MAX + 1));
         assert_eq!(read(long.as_bytes(), &[]), Err(ChunkError::Line));
         let long = format!("0\r\nA: {}\r\n\r\n", "a".repeat(TRAILER_BYTES_MAX));
