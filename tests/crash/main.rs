@@ -5,6 +5,7 @@
 //! (default 8, and 4 in a database, where the lease of each killed server is waited for). The crash test of the books alone, in `tests/books/failures/crash.rs`, kills more often.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that cannot go on has failed"
