@@ -93,7 +93,7 @@ fn escapes_texts_of_publisher() {
     let texts = [("methodology.md", markdown.as_str()), ("changelog.md", markdown.as_str())];
     publish_files(&site.data(), &manifest, "1.0.0", &city_columns(6), &texts);
     wait_until("it is served", || site.serves("cities", "1.0.0"));
-    wait_until("it is found", || site.get("/api/v1/datasets/search?q=script").status == 200);
+    wait_until("it is found", || site.get("/api/v1/datasets/search?q=alert").text().contains("\"cities\""));
     let by_tag = format!("/datasets?tag={}", "'%3E%3Cscript%3Ealert(1)%3C/script%3E%22%20onmouseover=x");
     for target in ["/", "/datasets", "/datasets?q=alert", "/pricing", "/status", &by_tag] {
         let page = open(&site, target);
