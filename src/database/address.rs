@@ -165,19 +165,29 @@ impl std::fmt::Debug for DatabaseAddress {
     }
 }
 
-/// Host, port and database: what an operator recognises it by.
+/// Hosts, ports and database: what an operator recognises it by.
 impl std::fmt::Display for DatabaseAddress {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "postgres://{}:{}", host(&self.config), port(&self.config))?;
+        write!(out, "postgres://")?;
+        // One port may be that of all hosts.
+        let ports = self.config.get_ports();
+        let shared = if ports.len() == 1 { port(&self.config) } else { PORT };
+        for (place, host) in self.config.get_hosts().iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            write!(out, "{comma}{}:{}", host_name(host), ports.get(place).unwrap_or(&shared))?;
+        }
         write!(out, "/{}", database(&self.config))
     }
 }
 
 fn host(config: &Config) -> String {
-    match config.get_hosts().first() {
-        Some(Host::Tcp(name)) => name.clone(),
-        Some(Host::Unix(path)) => path.display().to_string(),
-        None => String::new(),
+    config.get_hosts().first().map(host_name).unwrap_or_default()
+}
+
+fn host_name(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
     }
 }
 
@@ -267,6 +277,16 @@ mod tests {
         assert_eq!(password(DatabaseAddress::parse(url, given).unwrap()), Some("a:b\\c:d".to_owned()));
         let missing = |name: &str| (name == "PGPASSFILE").then(|| "/nowhere".to_owned());
         assert!(matches!(DatabaseAddress::parse(url, missing), Err(AddressError::PasswordFile(_))));
+    }
+
+    #[test]
+    fn shows_every_host() {
+        let shown = |url: &str| parse(url).unwrap().to_string();
+        let both = "postgres://shop@a.test:5433,b.test:5434/books?target_session_attrs=read-write";
+        assert_eq!(shown(both), "postgres://a.test:5433,b.test:5434/books");
+        assert_eq!(shown("postgres://shop@a.test,b.test/books"), "postgres://a.test:5432,b.test:5432/books");
+        let one_port = "postgres://shop@/books?host=a.test,b.test&port=5433";
+        assert_eq!(shown(one_port), "postgres://a.test:5433,b.test:5433/books");
     }
 
     #[test]

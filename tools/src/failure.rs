@@ -93,6 +93,9 @@ pub enum Failure {
     /// The server did not start.
     #[error("server: {0}")]
     Start(String),
+    /// The cluster of the demo did not start, or can serve no more.
+    #[error("cluster: {0}")]
+    Cluster(String),
     /// Requests of a load failed.
     #[error("{url}: {failure_summary}")]
     Load {

@@ -131,7 +131,7 @@ fn working_folder() -> Result<TempDir, Failure> {
 
 /// A progress bar for each step.
 #[derive(Default)]
-struct Steps {
+pub(crate) struct Steps {
     present: Mutex<Option<ProgressBar>>,
 }
 

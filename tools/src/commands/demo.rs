@@ -1,5 +1,7 @@
 //! The command `demo`: generates data, publishes it, serves it and prints commands to paste. Does not depend on tables.
 
+mod cluster;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,7 +25,10 @@ const DRAIN: Duration = Duration::from_secs(10);
 #[command(after_help = "Examples:
   mercato-tools demo
   mercato-tools demo --data /tmp/demo --scale 1 --listen 0.0.0.0:9000
-  mercato-tools demo --data /tmp/demo --no-serve --json")]
+  mercato-tools demo --data /tmp/demo --no-serve --json
+  mercato-tools demo --cluster
+
+A cluster needs PostgreSQL, nginx and rclone on this machine. Nothing of it listens to other machines.")]
 pub struct DemoArguments {
     /// The data directory of the demo.
     #[arg(long, value_name = "DIR", default_value = "mercato-demo")]
@@ -40,6 +45,10 @@ pub struct DemoArguments {
     /// Prepare everything and exit; `mercato serve --data DIR` serves it.
     #[arg(long)]
     pub no_serve: bool,
+    /// Serve it with three servers behind nginx, books on PostgreSQL with a synchronous standby, and versions in an S3 store, all
+    /// on this machine and on free ports. DIR is new or empty and stays; without it everything is temporary.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with_all = ["data", "listen", "admin", "no_serve"])]
+    pub cluster: Option<Option<PathBuf>>,
 }
 
 /// Runs the command until SIGINT or SIGTERM.
@@ -47,6 +56,9 @@ pub struct DemoArguments {
 /// # Errors
 /// See [`prepare`] and [`start`].
 pub fn run(arguments: &DemoArguments, json: bool) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.cluster {
+        return cluster::run(folder.as_deref(), arguments.scale, json);
+    }
     let (offered, customer) = prepare(&arguments.data, arguments.scale)?;
     if arguments.no_serve {
         return announce(arguments, arguments.listen, &offered, &customer, json);
@@ -83,13 +95,7 @@ fn announce(
         }));
     }
     print_text(&entrance(&url, login))?;
-    for dataset in offered {
-        let made = if dataset.new { "made" } else { "found" };
-        print_text(&format!(
-            "{:24} {:>10} rows {:>12} bytes  {made}",
-            dataset.slug, dataset.rows, dataset.bytes
-        ))?;
-    }
+    print_datasets(offered)?;
     if arguments.no_serve {
         let (data, payments) = (arguments.data.display(), payments(address));
         let serve = format!("mercato serve --data {data} --listen {address} --payments {payments}");
@@ -100,6 +106,16 @@ fn announce(
         return Ok(());
     }
     print_text("Serving; Ctrl-C ends it.")
+}
+
+fn print_datasets(offered: &[DemoDataset]) -> Result<(), Failure> {
+    offered.iter().try_for_each(|dataset| {
+        let made = if dataset.new { "made" } else { "found" };
+        print_text(&format!(
+            "{:24} {:>10} rows {:>12} bytes  {made}",
+            dataset.slug, dataset.rows, dataset.bytes
+        ))
+    })
 }
 
 /// The address of the site, and how to sign in. A server that others reach tells no password.

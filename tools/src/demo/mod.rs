@@ -1,6 +1,7 @@
 //! The demo: generates, converts, publishes, relates and serves datasets. Data of an earlier run is reused.
 
 mod account;
+pub mod cluster;
 mod dataset_folders;
 pub mod open;
 mod relations;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Clock, SystemClock};
+use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::config::{Settings, TypedFlags};
 use mercato::ledger::{Ledger, LedgerOptions};
 use mercato::serving;
@@ -68,7 +69,7 @@ pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<DemoDataset>, DemoAccount
     Ok((offered, customer))
 }
 
-/// Adds the relations and the account of the demo.
+/// Adds the relations and the account of the demo to the books of a directory.
 fn set_up_books(data: &DataDirectory) -> Result<DemoAccount, Failure> {
     let (now, folder) = (SystemClock.now(), data.ledger());
     let failed = |action: &'static str| {
@@ -77,8 +78,18 @@ fn set_up_books(data: &DataDirectory) -> Result<DemoAccount, Failure> {
     };
     let ledger = Ledger::open(&folder, LedgerOptions::default(), now)
         .map_err(|error| failed("open them")(error.to_string()))?;
-    relations::enter(&ledger, now).map_err(failed("enter relations in them"))?;
-    let customer = account::find_or_create(data, &ledger, now)?;
+    enter_books(data, &ledger, now, failed)
+}
+
+/// Adds the relations and the account of the demo to books, and closes them.
+fn enter_books<F: FnOnce(String) -> Failure>(
+    data: &DataDirectory,
+    ledger: &Ledger,
+    now: Moment,
+    failed: impl Fn(&'static str) -> F,
+) -> Result<DemoAccount, Failure> {
+    relations::enter(ledger, now).map_err(failed("enter relations in them"))?;
+    let customer = account::find_or_create(data, ledger, now)?;
     ledger.shutdown();
     Ok(customer)
 }
@@ -100,7 +111,15 @@ impl Source {
         }
     }
 
-    /// Writes the Parquet file and the folder that `publish` takes.
+    /// The Parquet file and the folder that `publish` takes, written below `work`.
+    fn inputs(self, work: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+        let name = self.slug();
+        let short = name.strip_prefix("tpch-").unwrap_or(&name);
+        let (parquet, folder) = (work.join(format!("{short}.parquet")), work.join(short));
+        self.make(&parquet, &folder)?;
+        Ok((parquet, folder))
+    }
+
     fn make(self, parquet: &Path, folder: &Path) -> Result<(), Failure> {
         match self {
             Source::Benchmark(table, scale) => {
@@ -152,9 +171,7 @@ fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<DemoDatase
             bytes: found.file_bytes(),
         });
     }
-    let short = name.strip_prefix("tpch-").unwrap_or(&name);
-    let (parquet, folder) = (work.join(format!("{short}.parquet")), work.join(short));
-    source.make(&parquet, &folder)?;
+    let (parquet, folder) = source.inputs(work)?;
     let publication =
         publish(&PublishRequest::new(data, &folder, &VERSION), Conversion::new(&parquet, Path::new("")))?;
     Ok(DemoDataset { slug: name, new: true, rows: publication.rows, bytes: publication.bytes })
