@@ -10,7 +10,7 @@ use clap::CommandFactory;
 type Flags = BTreeMap<String, Option<String>>;
 
 /// First words of other programs' commands.
-const OTHER_PROGRAMS: [&str; 11] = [
+const OTHER_PROGRAMS: [&str; 12] = [
     "cargo",
     "claude",
     "python",
@@ -22,6 +22,7 @@ const OTHER_PROGRAMS: [&str; 11] = [
     "promtool",
     "wrk",
     "postgres.sh",
+    "rclone",
 ];
 /// Flags of other programs that documents mention alone.
 const OTHER_FLAGS: [&str; 4] = ["reconnect", "large", "d3", "now"];

