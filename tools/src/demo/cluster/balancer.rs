@@ -22,7 +22,7 @@ pub(super) fn start(bench: &Bench<'_>, port: u16, servers: &[u16]) -> Result<Par
     let folder = bench.folder.join("nginx");
     fs::create_dir(&folder).map_err(Failure::io(&folder, "create"))?;
     let file = folder.join("nginx.conf");
-    let text = configuration(&folder, port, servers, bench.programs.owner.is_some());
+    let text = configuration(&folder, port, servers);
     fs::write(&file, text).map_err(Failure::io(&file, "write"))?;
     let launch = Launch {
         name: "balancer",
@@ -38,17 +38,16 @@ pub(super) fn start(bench: &Bench<'_>, port: u16, servers: &[u16]) -> Result<Par
     Ok(part)
 }
 
-/// The whole configuration. `is_root`: the workers stay the user that started nginx.
-fn configuration(folder: &Path, port: u16, servers: &[u16], is_root: bool) -> String {
+/// The whole configuration. nginx is one process, so that nothing of it outlives a kill.
+fn configuration(folder: &Path, port: u16, servers: &[u16]) -> String {
     let mut places = String::new();
     for name in TEMPORARY {
         let _ = writeln!(places, "    {name}_temp_path \"{}/{name}\";", folder.display());
     }
     let servers: String = servers.iter().map(|port| format!("    server 127.0.0.1:{port};\n")).collect();
     let site = EXAMPLE.replace(LISTEN, &format!("    listen 127.0.0.1:{port};\n")).replace(SERVERS, &servers);
-    let user = if is_root { "user root;\n" } else { "" };
     format!(
-        "{user}daemon off;\nworker_processes 1;\npid \"{}/pid\";\nerror_log stderr;\nevents {{ }}\nhttp {{\n    \
+        "daemon off;\nmaster_process off;\npid \"{}/pid\";\nerror_log stderr;\nevents {{ }}\nhttp {{\n    \
          access_log off;\n{places}{site}}}\n",
         folder.display()
     )
@@ -61,10 +60,9 @@ mod tests {
     #[test]
     fn configuration_is_the_example_with_own_ports() {
         assert!(EXAMPLE.contains(LISTEN) && EXAMPLE.contains(SERVERS));
-        let text = configuration(Path::new("/tmp/c"), 4_000, &[4_001, 4_002], false);
+        let text = configuration(Path::new("/tmp/c"), 4_000, &[4_001, 4_002]);
         assert!(text.contains("listen 127.0.0.1:4000;\n"));
         assert!(text.contains("    server 127.0.0.1:4001;\n    server 127.0.0.1:4002;\n"));
-        assert!(!text.contains("listen 80") && !text.contains("10.0.0.") && !text.contains("user root"));
-        assert!(configuration(Path::new("/tmp/c"), 1, &[2], true).starts_with("user root;\n"));
+        assert!(!text.contains("listen 80") && !text.contains("10.0.0."));
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use mercato::database::{Connection, DatabaseAddress, migrate};
 
 use super::Bench;
-use super::part::{Ending, Launch, Part, free_ports, words};
+use super::part::{Ending, Launch, Part, free_port, words};
 use super::programs::Programs;
 use crate::failure::Failure;
 
@@ -32,15 +32,13 @@ pub(super) struct Database {
 impl Database {
     /// Starts both, and makes the tables of the books.
     pub(super) fn start(bench: &Bench<'_>) -> Result<Database, Failure> {
-        let ports = free_ports(2)?;
-        let [first, second] = ports[..] else { return Err(Failure::Cluster("no two free ports".to_owned())) };
-        let primary = Node::new(bench, "primary", first)?;
+        let primary = Node::new(bench, "primary")?;
         primary.run(bench, "initdb", init_words(&primary.data))?;
         let mut running = primary.start(bench, "*")?;
-        let asked = address(&url(&[first], FIRST_DATABASE))?;
+        let asked = address(&url(&[running.port], FIRST_DATABASE))?;
         running.wait_until(bench, || Connection::open(&asked).is_ok())?;
-        let standby = Node::new(bench, "standby", second)?;
-        standby.run(bench, "pg_basebackup", copy_words(&standby.data, first))?;
+        let standby = Node::new(bench, "standby")?;
+        standby.run(bench, "pg_basebackup", copy_words(&standby.data, running.port))?;
         let copy = standby.start(bench, "")?;
         running.wait_until(bench, || is_synchronous(&asked))?;
         let database = Database { primary: running, standby: copy };
@@ -78,20 +76,19 @@ impl Database {
 /// A server of PostgreSQL.
 struct Node<'a> {
     name: &'a str,
-    port: u16,
     folder: PathBuf,
     data: PathBuf,
 }
 
 impl<'a> Node<'a> {
-    fn new(bench: &Bench<'_>, name: &'a str, port: u16) -> Result<Node<'a>, Failure> {
+    fn new(bench: &Bench<'_>, name: &'a str) -> Result<Node<'a>, Failure> {
         let folder = bench.folder.join(name);
         fs::create_dir(&folder).map_err(Failure::io(&folder, "create"))?;
         if let Some(owner) = bench.programs.owner {
             chown(&folder, Some(owner.user), Some(owner.group)).map_err(Failure::io(&folder, "give away"))?;
         }
         let data = folder.join("data");
-        Ok(Node { name, port, folder, data })
+        Ok(Node { name, folder, data })
     }
 
     fn launch<'b>(
@@ -118,14 +115,14 @@ impl<'a> Node<'a> {
 
     /// Starts it. Settings of the command line win over the files, of which the standby has those of the primary.
     fn start(&self, bench: &Bench<'_>, waited_for: &str) -> Result<Part, Failure> {
-        let port = self.port.to_string();
-        let mut arguments = words([&"-D", &self.data, &"-p", &port]);
+        let port = free_port()?;
+        let mut arguments = words([&"-D", &self.data, &"-p", &port.to_string()]);
         let waited_for = format!("synchronous_standby_names={waited_for}");
         for setting in SETTINGS.into_iter().chain([waited_for.as_str()]) {
             arguments.extend(words([&"-c", &setting]));
         }
         let program = bench.programs.postgres("postgres");
-        self.launch(bench, self.name, &program, arguments).start(bench, self.port)
+        self.launch(bench, self.name, &program, arguments).start(bench, port)
     }
 }
 

@@ -136,8 +136,10 @@ impl Cluster {
         let store = step(2, "start the store", || Store::start(&bench))?;
         store.write_environment(&bench, &database)?;
         let published = publication::publish_all(&bench, &database, &store, scale)?;
-        let port = part::free_ports(1)?.into_iter().next().unwrap_or_default();
+        // The servers name it in their links before nginx has it.
+        let (held, port) = part::hold_port()?;
         let servers = step(3, "start the servers", || servers::start(&bench, &database, &store, port))?;
+        drop(held);
         let balancer = step(4, "start nginx", || balancer::start(&bench, port, &servers.ports))?;
         step(5, "wait for the servers", || publication::wait(&database, published.generation))?;
         let told = tell(&bench, &database, &store, &servers.parts, &balancer);

@@ -242,13 +242,25 @@ pub(super) fn words<const N: usize>(words: [&dyn AsRef<OsStr>; N]) -> Vec<OsStri
     words.iter().map(|word| word.as_ref().to_owned()).collect()
 }
 
-/// Free ports of the loopback interface, all different.
-pub(super) fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
-    let bound: Result<Vec<_>, _> = (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
-    let ports = bound.and_then(|listeners| {
-        listeners.iter().map(|listener| listener.local_addr().map(|address| address.port())).collect()
+/// A free port of the loopback interface. While the listener lives, nobody else gets it.
+pub(super) fn hold_port() -> Result<(TcpListener, u16), Failure> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let held = bound.and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        Ok((listener, port))
     });
-    ports.map_err(Failure::io(Path::new("127.0.0.1:0"), "listen on"))
+    held.map_err(Failure::io(Path::new("127.0.0.1:0"), "listen on"))
+}
+
+/// A port that is free at this moment.
+pub(super) fn free_port() -> Result<u16, Failure> {
+    hold_port().map(|(_, port)| port)
+}
+
+/// Ports that are free at this moment, all different.
+pub(super) fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
+    let held: Result<Vec<_>, Failure> = (0..count).map(|_| hold_port()).collect();
+    Ok(held?.iter().map(|(_, port)| *port).collect())
 }
 
 /// Whether somebody accepts connections.

@@ -7,7 +7,7 @@ use mercato::objects::{ObjectStore, StoreAddress};
 
 use super::Bench;
 use super::database::Database;
-use super::part::{Ending, Launch, Part, accepts, free_ports, words};
+use super::part::{Ending, Launch, Part, accepts, free_port, words};
 use crate::failure::Failure;
 
 /// The place of the versions.
@@ -31,7 +31,7 @@ impl Store {
         // A folder is a bucket.
         let bucket = objects.join(BUCKET);
         fs::create_dir_all(&bucket).map_err(Failure::io(&bucket, "create"))?;
-        let port = free_ports(1)?.into_iter().next().unwrap_or_default();
+        let port = free_port()?;
         let mut arguments = words([&"serve", &"s3", &"--config", &"/dev/null"]);
         arguments.extend(words([&"--addr", &format!("127.0.0.1:{port}")]));
         arguments.extend(words([&"--auth-key", &format!("{KEY},{SECRET}"), &"--vfs-cache-mode", &"off"]));
