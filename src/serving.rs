@@ -195,7 +195,7 @@ fn open_books(
 ) -> Result<Ledger, StartError> {
     let opened = match &settings.books {
         None => Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
-        Some(url) => Ledger::open_database(&database(url)?, now),
+        Some(url) => Ledger::open_server(&database(url)?, &directory.unsettled_charges(), now),
     };
     opened.map_err(|error| part("ledger", &error))
 }

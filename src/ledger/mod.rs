@@ -174,7 +174,19 @@ impl Ledger {
     /// Reservations of servers that are gone are settled as their last notes say.
     pub fn open_database(address: &DatabaseAddress, now: Moment) -> Result<Ledger, OpenError> {
         let directory = Arc::<Directory>::default();
-        let books = PostgresBooks::open(address, Arc::clone(&directory), now)?;
+        let books = PostgresBooks::open(address, None, Arc::clone(&directory), now)?;
+        Ok(Ledger::over(Arc::new(books), directory))
+    }
+
+    /// The same for a server. It notes charges in the folder `unsettled` that it refuses without knowing whether the database applied
+    /// them, and takes back those that former processes noted there and the database applied.
+    pub fn open_server(
+        address: &DatabaseAddress,
+        unsettled: &Path,
+        now: Moment,
+    ) -> Result<Ledger, OpenError> {
+        let directory = Arc::<Directory>::default();
+        let books = PostgresBooks::open(address, Some(unsettled), Arc::clone(&directory), now)?;
         Ok(Ledger::over(Arc::new(books), directory))
     }
 

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::api_key::KeyHash;
@@ -181,7 +182,7 @@ impl Receipt {
 pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
 
 /// The data for a refund of a charge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Undo {
     pub(super) account: AccountId,
     pub(super) key: Option<KeyId>,

@@ -63,6 +63,11 @@ impl DataDirectory {
         self.root.join("ledger")
     }
 
+    /// Folder of the charges that servers with books on a database refused without knowing whether they were applied.
+    pub fn unsettled_charges(&self) -> PathBuf {
+        self.root.join("unsettled-charges")
+    }
+
     /// Folder of derived search data.
     pub fn search(&self) -> PathBuf {
         self.root.join("search")

@@ -46,7 +46,7 @@ impl Core {
         let mut desk = self.desk.try_lock_for(DESK_WAIT).ok_or(Unavailable::Stalled)?;
         let server = self.batches.server();
         loop {
-            let done = desk.transact(|connection| attempt(connection, &wanted, makes, server, &operation));
+            let done = desk.transact(|connection, _| attempt(connection, &wanted, makes, server, &operation));
             let (outcome, changed) = match done {
                 Ok(done) => done,
                 Err(Trouble::Taken(constraint)) if constraint == KEY_HASH => {

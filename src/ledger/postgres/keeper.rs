@@ -52,7 +52,8 @@ const EXPIRED: &str = "DELETE FROM record WHERE key IN \
 const OLD_COUNTERS: &str = "DELETE FROM counter WHERE day < $1";
 const SETTLED_BATCHES: &str =
     "DELETE FROM batch WHERE server = $1 AND number < $2 AND at < clock_timestamp() - interval '10 minutes'";
-const OLD_BATCHES: &str = "DELETE FROM batch WHERE at < clock_timestamp() - interval '1 day'";
+/// A server that died may ask for its batches until then.
+const OLD_BATCHES: &str = "DELETE FROM batch WHERE at < clock_timestamp() - interval '7 days'";
 const OLD_CHANGES: &str = "DELETE FROM changed WHERE at < clock_timestamp() - interval '1 hour'";
 const OLD_SERVERS: &str = "DELETE FROM server WHERE lease_until < clock_timestamp() - interval '1 day'";
 

@@ -19,11 +19,14 @@ pub(super) mod moving;
 mod reading;
 mod rows;
 mod serving;
+mod settling;
 mod status;
 mod tables;
 mod transaction;
+mod unsettled;
 mod writing;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -36,11 +39,12 @@ use super::error::{ChargeError, OpenError, Unavailable};
 use super::health::{Health, Status};
 use crate::clock::Moment;
 use crate::database::{self, Connection, DatabaseAddress, Trouble};
-use hot::{batcher, jobs, live, working};
+use hot::{batcher, charging, jobs, live, working};
 use jobs::{Job, Queues};
 use live::Live;
 pub use status::{ClusterStatus, DatabaseStats, ServerStatus, cluster_status};
 use transaction::{Batches, Link};
+use unsettled::Journal;
 
 /// Batchers of a server, each with a connection and a part of the accounts.
 const BATCHERS: usize = 2;
@@ -78,9 +82,11 @@ struct Core {
 }
 
 impl PostgresBooks {
-    /// Opens the books of a database whose schema is the one of this program. Settles the streams of servers that are gone.
+    /// Opens the books of a database whose schema is the one of this program. Settles the streams of servers that are gone, and the
+    /// charges that former processes noted in the folder of `unsettled` charges.
     pub(super) fn open(
         address: &DatabaseAddress,
+        unsettled: Option<&Path>,
         directory: Arc<Directory>,
         now: Moment,
     ) -> Result<PostgresBooks, OpenError> {
@@ -89,9 +95,11 @@ impl PostgresBooks {
         let (server, lease_until) = keeper::register(&mut connection)?;
         moving::refuse_unfinished(&mut connection)
             .inspect_err(|_| keeper::unregister(&mut connection, server))?;
+        let books = settling::identity(&mut connection)?;
         drop(connection);
         let is_ending = Arc::new(AtomicBool::new(false));
-        let batches = Arc::new(Batches::new(server));
+        let journal = unsettled.map(|folder| Arc::new(Journal::new(folder, books, server)));
+        let batches = Arc::new(Batches::new(server, journal));
         let link = || Link::new(address.clone(), Arc::clone(&batches), Arc::clone(&is_ending));
         directory.follow();
         let core = Arc::new(Core {
@@ -111,6 +119,7 @@ impl PostgresBooks {
             is_ending: Arc::clone(&is_ending),
         });
         core.begin(now)?;
+        core.settle_left(now)?;
         let mut threads = Vec::new();
         for number in 0..BATCHERS {
             let attended = Arc::clone(&core);

@@ -121,7 +121,7 @@ impl Core {
     pub(super) fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
         self.serving()?;
         let mut desk = self.desk.lock();
-        let noted = desk.transact(|connection| {
+        let noted = desk.transact(|connection, _| {
             let connection = &mut *connection.lock();
             let key = key_space::session(&token);
             let Some(row) = connection.first(SESSION, &[&key])? else { return Ok(()) };

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::PostgresBooks;
+use super::batcher::ANSWER_FAILED;
 use super::desk::{Makes, of_account};
 use super::jobs::{Job, Reply, Slot, Work};
 use super::loading::Wanted;
@@ -122,7 +123,7 @@ impl Books for PostgresBooks {
     fn refund(&self, receipt: &Receipt, at: Moment) -> Outcome<()> {
         let slot = Slot::new();
         let pending = slot.pending();
-        let work = Work::Refund { receipt: receipt.copy(), at, note: "answer failed" };
+        let work = Work::Refund { receipt: receipt.copy(), at, note: ANSWER_FAILED, doubt: None };
         self.core.queue.put(Job::new(work, Reply::Nothing(slot)))?;
         Ok(pending)
     }

@@ -7,7 +7,7 @@
 //!                        It is refused as taken: it happened.
 //! ```
 //!
-//! Does not depend on operations.
+//! Does not depend on what operations do.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,8 +16,11 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
+use super::jobs::Job;
 use super::rows::Shared;
+use super::unsettled::{Journal, SentCharge};
 use crate::database::DatabaseAddress;
 use crate::database::{Connection, Trouble};
 
@@ -40,6 +43,8 @@ pub(in crate::ledger::postgres) struct Batches {
     last: AtomicI64,
     /// Batches of unknown outcome.
     doubtful: Mutex<BTreeSet<i64>>,
+    /// Where charges in doubt are noted that were refused; nothing where the process is no server.
+    pub(in crate::ledger::postgres) journal: Option<Arc<Journal>>,
     /// How many there have been.
     pub(in crate::ledger::postgres) doubts: AtomicU64,
     /// Connections that took the place of lost ones.
@@ -47,16 +52,17 @@ pub(in crate::ledger::postgres) struct Batches {
 }
 
 /// The identity of a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(in crate::ledger::postgres) struct BatchId {
     pub(in crate::ledger::postgres) server: i64,
     pub(in crate::ledger::postgres) number: i64,
 }
 
 impl Batches {
-    pub(in crate::ledger::postgres) const fn new(server: i64) -> Batches {
+    pub(in crate::ledger::postgres) const fn new(server: i64, journal: Option<Arc<Journal>>) -> Batches {
         let (doubts, reconnects) = (AtomicU64::new(0), AtomicU64::new(0));
-        Batches { server, last: AtomicI64::new(0), doubtful: Mutex::new(BTreeSet::new()), doubts, reconnects }
+        let doubtful = Mutex::new(BTreeSet::new());
+        Batches { server, last: AtomicI64::new(0), doubtful, journal, doubts, reconnects }
     }
 
     pub(in crate::ledger::postgres) const fn server(&self) -> i64 {
@@ -65,7 +71,33 @@ impl Batches {
 
     /// Batches below this one are never asked for any more.
     pub(in crate::ledger::postgres) fn settled_below(&self) -> i64 {
-        self.doubtful.lock().first().copied().unwrap_or(i64::MAX)
+        let noted = self.journal.as_ref().and_then(|journal| journal.first_batch(self.server));
+        let doubtful = self.doubtful.lock().first().copied();
+        doubtful.into_iter().chain(noted).min().unwrap_or(i64::MAX)
+    }
+
+    /// Whether the outcome of a batch is not known.
+    pub(in crate::ledger::postgres) fn is_doubtful(&self, batch: BatchId) -> bool {
+        self.doubtful.lock().contains(&batch.number)
+    }
+
+    /// The outcome of a batch is not known.
+    pub(in crate::ledger::postgres) fn doubt(&self, batch: BatchId) {
+        self.doubtful.lock().insert(batch.number);
+    }
+
+    /// Charges are about to be sent. Those whose clients are refused from now on are noted by whoever refuses them; those whose
+    /// clients were refused before, now.
+    pub(in crate::ledger::postgres) fn sending<'j>(
+        &self,
+        charges: impl Iterator<Item = (&'j Job, SentCharge)>,
+    ) {
+        let Some(journal) = &self.journal else { return };
+        let refused = charges.filter_map(|(job, charge)| job.reply.sending(journal, charge));
+        let refused: Vec<SentCharge> = refused.collect();
+        if !refused.is_empty() {
+            journal.note(&refused);
+        }
     }
 
     pub(in crate::ledger::postgres) fn next(&self) -> BatchId {
@@ -92,7 +124,7 @@ impl Link {
         Link { address, batches, is_ending, connection: None, had_one: false }
     }
 
-    pub(in crate::ledger::postgres) fn batches(&self) -> &Batches {
+    pub(in crate::ledger::postgres) const fn batches(&self) -> &Arc<Batches> {
         &self.batches
     }
 
@@ -116,7 +148,7 @@ impl Link {
     /// Runs a transaction; again while others stand in its way.
     pub(in crate::ledger::postgres) fn transact<T>(
         &mut self,
-        mut work: impl FnMut(&Shared) -> Result<T, Trouble>,
+        mut work: impl FnMut(&Shared, BatchId) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         self.again(|link| link.attempt(&mut work))
     }
@@ -148,14 +180,17 @@ impl Link {
         }
     }
 
-    fn attempt<T>(&mut self, work: &mut impl FnMut(&Shared) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    fn attempt<T>(
+        &mut self,
+        work: &mut impl FnMut(&Shared, BatchId) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         let connection = self.connection()?;
         let batch = self.batches.next();
         let begun = {
             let connection = &mut *connection.lock();
             connection.run("BEGIN").and_then(|()| connection.execute(BATCH, &[&batch.server, &batch.number]))
         };
-        let outcome = match begun.and_then(|_| work(&connection)) {
+        let outcome = match begun.and_then(|_| work(&connection, batch)) {
             Ok(outcome) => outcome,
             Err(trouble) => {
                 if !matches!(trouble, Trouble::Gone(_)) {
@@ -168,11 +203,8 @@ impl Link {
         match committed {
             Ok(()) => Ok(outcome),
             Err(Trouble::Gone(reason)) => {
-                if self.was_applied(batch)? {
-                    Ok(outcome)
-                } else {
-                    Err(Trouble::Gone(reason))
-                }
+                let applied = self.if_applied(batch, |_| Ok(()))?;
+                applied.map(|()| outcome).ok_or(Trouble::Gone(reason))
             }
             Err(trouble) => {
                 connection.lock().roll_back();
@@ -181,23 +213,27 @@ impl Link {
         }
     }
 
-    /// Whether a batch of unknown outcome was applied; if not, it cannot be any more. Waits for the database; a server that
-    /// stops does not wait for ever.
-    pub(in crate::ledger::postgres) fn was_applied(&mut self, batch: BatchId) -> Result<bool, Trouble> {
+    /// What can be read of a batch of unknown outcome if it was applied; if not, it cannot be any more. Waits for the database; a
+    /// server that stops does not wait for ever.
+    pub(in crate::ledger::postgres) fn if_applied<T>(
+        &mut self,
+        batch: BatchId,
+        read: impl Fn(&mut Connection) -> Result<T, Trouble>,
+    ) -> Result<Option<T>, Trouble> {
         tracing::warn!(
             server = batch.server,
             batch = batch.number,
             "the answer to a batch of charges is lost; asking for it"
         );
         self.lose();
-        self.batches.doubtful.lock().insert(batch.number);
+        self.batches.doubt(batch);
         self.batches.doubts.fetch_add(1, Ordering::Relaxed);
         let mut at_end: u32 = 0;
         loop {
-            match self.put_void(batch) {
-                Ok(was_applied) => {
+            match self.read_if_applied(batch, &read) {
+                Ok(found) => {
                     self.batches.doubtful.lock().remove(&batch.number);
-                    return Ok(was_applied);
+                    return Ok(found);
                 }
                 Err(trouble) => {
                     tracing::debug!(%trouble, "whether a batch was applied is not known yet");
@@ -217,17 +253,23 @@ impl Link {
         }
     }
 
-    fn put_void(&mut self, batch: BatchId) -> Result<bool, Trouble> {
+    /// The same in one attempt.
+    pub(in crate::ledger::postgres) fn read_if_applied<T>(
+        &mut self,
+        batch: BatchId,
+        read: impl Fn(&mut Connection) -> Result<T, Trouble>,
+    ) -> Result<Option<T>, Trouble> {
         let connection = self.connection()?;
         let connection = &mut *connection.lock();
         let arguments: crate::database::Arguments<'_> = &[&batch.server, &batch.number];
-        match connection.execute(VOID, arguments) {
-            Ok(_) => Ok(false),
+        let was_applied = match connection.execute(VOID, arguments) {
+            Ok(_) => false,
             // An earlier attempt may have put it there, and its answer was lost.
             Err(Trouble::Applied) => {
-                Ok(connection.first(IS_VOID, arguments)?.is_none_or(|row| !row.get::<_, bool>(0)))
+                connection.first(IS_VOID, arguments)?.is_none_or(|row| !row.get::<_, bool>(0))
             }
-            Err(trouble) => Err(trouble),
-        }
+            Err(trouble) => return Err(trouble),
+        };
+        if was_applied { read(connection).map(Some) } else { Ok(None) }
     }
 }

@@ -5,6 +5,7 @@ mod limits;
 mod moves;
 mod proxy;
 mod status;
+mod unsettled;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,10 +52,14 @@ impl Place {
     }
 
     fn open_behind(&self, proxy: &Proxy) -> Ledger {
-        let url = format!("postgres://mercato@127.0.0.1:{}{}", proxy.port(), socket_and_rest(self.path()).1);
-        let address = DatabaseAddress::parse(&url, |_| None).unwrap();
-        Ledger::open_database(&address, noon()).unwrap()
+        Ledger::open_database(&address_behind(self.path(), proxy), noon()).unwrap()
     }
+}
+
+/// The database of the tests behind a proxy.
+fn address_behind(folder: &Path, proxy: &Proxy) -> DatabaseAddress {
+    let url = format!("postgres://mercato@127.0.0.1:{}{}", proxy.port(), socket_and_rest(folder).1);
+    DatabaseAddress::parse(&url, |_| None).unwrap()
 }
 
 /// Waits until something is so; returns how long that took.

@@ -18,8 +18,19 @@ pub struct Proxy {
     port: u16,
 }
 
+/// What becomes of a commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is carried out, and nobody hears of it.
+    Swallowed,
+    /// It does not arrive.
+    Lost,
+}
+
 #[derive(Default)]
 struct Shared {
+    /// What becomes of all commits.
+    held_back: Mutex<Option<Fate>>,
     /// Whether the answer to the next commit is swallowed.
     is_armed: AtomicBool,
     is_cut: AtomicBool,
@@ -71,8 +82,15 @@ impl Proxy {
         }
     }
 
-    /// Lets connections through again.
+    /// From now on every commit has this fate and ends its connection, and there are no further connections.
+    pub fn hold_back(&self, fate: Fate) {
+        *self.shared.held_back.lock().unwrap() = Some(fate);
+        self.shared.is_cut.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets everything through again.
     pub fn mend(&self) {
+        *self.shared.held_back.lock().unwrap() = None;
         self.shared.is_cut.store(false, Ordering::SeqCst);
     }
 }
@@ -119,8 +137,14 @@ impl Shared {
                 let statement = body.split(|byte| *byte == 0).nth(1).unwrap_or_default().to_vec();
                 let commits = letter == b'Q' && body.starts_with(b"COMMIT");
                 let charges = letter == b'B' && charging.contains(&statement);
-                if (commits || charges) && self.is_armed.swap(false, Ordering::SeqCst) {
-                    is_swallowing.store(true, Ordering::SeqCst);
+                if commits || charges {
+                    let fate = *self.held_back.lock().unwrap();
+                    if fate == Some(Fate::Lost) {
+                        return Ok(());
+                    }
+                    if self.is_armed.swap(false, Ordering::SeqCst) || fate.is_some() {
+                        is_swallowing.store(true, Ordering::SeqCst);
+                    }
                 }
             }
             to.write_all(&message)?;

@@ -15,8 +15,10 @@ use super::jobs::{Job, Reply, Sold, Work};
 use super::working::work;
 use crate::database::Trouble;
 use crate::ledger::error::{ChargeError, Unavailable};
-use crate::ledger::request::{ChargeRequest, Receipt};
+use crate::ledger::request::Receipt;
 
+/// Why a charge is taken back.
+pub(in crate::ledger::postgres) const ANSWER_FAILED: &str = "answer failed";
 /// Jobs of one batch.
 pub(in crate::ledger::postgres) const BATCH_JOBS_MAX: usize = 512;
 
@@ -33,6 +35,8 @@ pub(in crate::ledger::postgres) fn run(core: &Arc<Core>, batcher: usize) {
         let done = catch_unwind(AssertUnwindSafe(|| carry_out(core, &mut link, &mut rest)));
         if done.is_err() {
             link.lose();
+            // What was sent may have been committed.
+            rest.iter().filter_map(|job| job.reply.batch()).for_each(|batch| core.batches.doubt(batch));
             rest.into_iter().for_each(|job| refuse(core, job, &Unavailable::Down.into()));
         }
         queue.answered(&tickets);
@@ -63,10 +67,11 @@ fn carry_out(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
 
 /// Charges what is plain, and leaves the other jobs, and those that could not be charged like that.
 fn sell_plain(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
-    let (mut chosen, mut requests): (Vec<usize>, Vec<&ChargeRequest>) = (Vec::new(), Vec::new());
+    let (mut chosen, mut plain_jobs, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     for (place, job) in jobs.iter().enumerate() {
         if let Some(request) = plain(job, &core.directory) {
             chosen.push(place);
+            plain_jobs.push(job);
             requests.push(request);
         }
     }
@@ -74,7 +79,7 @@ fn sell_plain(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
         return;
     }
     let began = Instant::now();
-    let charged = charge(link, &requests, &core.directory);
+    let charged = charge(link, &plain_jobs, &requests, &core.directory);
     let receipts: Vec<Result<Option<Receipt>, ChargeError>> = match charged {
         Ok(receipts) => {
             let sold = receipts.iter().flatten();
@@ -96,7 +101,10 @@ fn sell_plain(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
     let mut rest = Vec::new();
     for (job, outcome) in jobs.drain(..).zip(outcomes) {
         match outcome {
-            None => rest.push(job),
+            None => {
+                core.known(&job.reply);
+                rest.push(job);
+            }
             Some(Ok(receipt)) => {
                 core.hear(job.work.at());
                 finish(core, &job, Ok(Sold::Receipt(receipt)));
@@ -122,29 +130,51 @@ fn finish(core: &Arc<Core>, job: &Job, outcome: Result<Sold, ChargeError>) {
     }
     core.status.open_reservations.store(core.live.len() as u64, Ordering::Relaxed);
     // A reservation that nobody waits for has no stream, and is settled as such.
+    if let (Work::Refund { doubt: Some(charge), .. }, Ok(_), Some(journal)) =
+        (&job.work, &outcome, &core.batches.journal)
+    {
+        journal.settle(charge);
+    }
     if let Some(Sold::Receipt(receipt)) = job.reply.answer(outcome)
         && matches!(job.work, Work::Charge(_) | Work::Part(_))
     {
         tracing::warn!("a charge came through after its request was answered 503; it is taken back");
-        let work = Work::Refund { receipt, at: job.work.at(), note: "answer failed" };
+        let (at, doubt) = (job.work.at(), job.reply.known());
+        let work = Work::Refund { receipt, at, note: ANSWER_FAILED, doubt };
         if let Err(error) = core.queue.put(Job::new(work, Reply::Nobody)) {
-            tracing::error!(%error, "a charge that nobody waits for is not taken back");
+            tracing::error!(%error, noted = doubt.is_some(), "a charge that nobody waits for is not taken back now");
         }
+    } else {
+        core.known(&job.reply);
     }
 }
 
 /// Answers a job that was not carried out.
 fn refuse(core: &Core, job: Job, error: &ChargeError) {
+    let is_doubtful = job.reply.batch().is_some_and(|batch| core.batches.is_doubtful(batch));
+    if is_doubtful {
+        job.reply.note();
+    }
     job.reply.answer(Err(error.clone()));
+    if !is_doubtful {
+        core.known(&job.reply);
+    }
     match (&job.work, &job.reply) {
         (Work::Settle { id, .. }, _) => core.live.settle_later(*id),
-        // Nobody else would try it again.
+        // Nobody else would try it again. It is noted, for a server that stops.
         (Work::Refund { .. }, Reply::Nobody) => core.owed.lock().push(job),
         _ => {}
     }
 }
 
 impl Core {
+    /// The outcome of what a job sent is known, and nothing of it has to be taken back.
+    fn known(&self, reply: &Reply) {
+        if let (Some(charge), Some(journal)) = (reply.known(), &self.batches.journal) {
+            journal.settle(&charge);
+        }
+    }
+
     /// Notes a failure of the database. Returns what callers are told.
     pub(in crate::ledger::postgres) fn failed(&self, trouble: &Trouble) -> ChargeError {
         self.note_failure(trouble);

@@ -9,6 +9,7 @@ use postgres::Row;
 
 use super::super::tables::{id, not_negative, signed, small, unsigned};
 use super::super::transaction::{BatchId, Link};
+use super::super::unsettled::{ChargeId, SentCharge};
 use super::jobs::{Job, Work};
 use crate::clock::UtcMonth;
 use crate::database::{Connection, Trouble};
@@ -19,7 +20,8 @@ use crate::ledger::request::{ChargeRequest, Receipt, Undo};
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 
 const CHARGE: &str = include_str!("charge.sql");
-const APPLIED: &str = "SELECT places, numbers, accounts, balances, months, used, reserved, versions FROM batch \
+/// What the statement told of a batch that was applied.
+pub(in crate::ledger::postgres) const APPLIED: &str = "SELECT places, numbers, accounts, balances, months, used, reserved, versions FROM batch \
     WHERE server = $1 AND number = $2";
 
 /// The plan that an account is charged by, as the directory knows it.
@@ -52,9 +54,10 @@ fn tariff(request: &ChargeRequest) -> Tariff {
     Tariff { is_free, month: request.at.month() }
 }
 
-/// Charges requests. Returns a receipt for each that was paid; the others were left undone. Shows the new balances.
+/// Charges the requests of jobs. Returns a receipt for each that was paid; the others were left undone. Shows the new balances.
 pub(in crate::ledger::postgres) fn charge(
     link: &mut Link,
+    jobs: &[&Job],
     requests: &[&ChargeRequest],
     directory: &Directory,
 ) -> Result<Vec<Option<Receipt>>, Trouble> {
@@ -62,14 +65,13 @@ pub(in crate::ledger::postgres) fn charge(
     let row = link.again(|link| {
         let connection = link.connection()?;
         let batch = link.batches().next();
+        link.batches().sending(columns.charges(batch, jobs, requests));
         let sent = columns.send(&mut connection.lock(), batch);
         match sent {
             Err(Trouble::Gone(reason)) => {
-                if !link.was_applied(batch)? {
-                    return Err(Trouble::Gone(reason));
-                }
-                let connection = link.connection()?;
-                connection.lock().first(APPLIED, &[&batch.server, &batch.number])
+                let read =
+                    |connection: &mut Connection| connection.first(APPLIED, &[&batch.server, &batch.number]);
+                link.if_applied(batch, read)?.ok_or(Trouble::Gone(reason))
             }
             sent => sent,
         }
@@ -126,6 +128,22 @@ impl<'r> Columns<'r> {
             columns.months.push(month.number());
         }
         columns
+    }
+
+    /// The charges of a batch.
+    fn charges<'j>(
+        &self,
+        batch: BatchId,
+        jobs: &'j [&Job],
+        requests: &[&ChargeRequest],
+    ) -> impl Iterator<Item = (&'j Job, SentCharge)> {
+        let columns = self.places.iter().zip(&self.credits).zip(&self.free).zip(1..);
+        columns.filter_map(move |(((request, credits), free), place)| {
+            let (job, request) = (*jobs.get(*request)?, *requests.get(*request)?);
+            let free_month = (*free > 0).then(|| request.at.month());
+            let undo = undo(request, 0, unsigned(*credits), free_month);
+            Some((job, SentCharge { id: ChargeId { batch, place }, is_plain: true, undo }))
+        })
     }
 
     fn send(&self, connection: &mut Connection, batch: BatchId) -> Result<Option<Row>, Trouble> {
@@ -242,18 +260,22 @@ fn receipt(request: &ChargeRequest, balance: &mut Balance, number: u64) -> Recei
         free_queries_remaining: free_month.map(|_| balance.free_remaining(request.at)),
         replayed: false,
         caps: Vec::new(),
-        undo: Undo {
-            account: request.account.id(),
-            key: request.key,
-            sequence: if charged > 0 { number } else { 0 },
-            credits: charged,
-            rows: request.rows,
-            free_month,
-            remembered: Vec::new(),
-            dataset: request.dataset.clone(),
-            request_id: request.request_id.clone(),
-            at: request.at,
-        },
+        undo: undo(request, if charged > 0 { number } else { 0 }, charged, free_month),
+    }
+}
+
+fn undo(request: &ChargeRequest, sequence: u64, credits: u64, free_month: Option<UtcMonth>) -> Undo {
+    Undo {
+        account: request.account.id(),
+        key: request.key,
+        sequence,
+        credits,
+        rows: request.rows,
+        free_month,
+        remembered: Vec::new(),
+        dataset: request.dataset.clone(),
+        request_id: request.request_id.clone(),
+        at: request.at,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs for the batchers: hot operations with their arguments, a bounded queue of them, and the places where outcomes appear.
 //!
-//! Whoever waits for an outcome may stop waiting. Then the outcome comes back to the batcher, which takes it back. Does not
-//! depend on the database.
+//! Whoever waits for an outcome may stop waiting. Then the outcome comes back to the batcher, which takes it back; a charge that
+//! was sent by then is noted first, for a process that dies meanwhile. Does not depend on the database.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::super::transaction::BatchId;
+use super::super::unsettled::{ChargeId, Journal, SentCharge};
 use crate::clock::Moment;
 use crate::ledger::error::{ChargeError, Unavailable};
 use crate::ledger::id::{AccountId, KeyId, ReservationId};
@@ -27,8 +29,20 @@ pub(in crate::ledger::postgres) enum Work {
     Part(DownloadRequest),
     Reserve(ChargeRequest),
     ReserveFile(DownloadRequest),
-    Refund { receipt: Receipt, at: Moment, note: &'static str },
-    Settle { id: ReservationId, account: AccountId, key: Option<KeyId>, outcome: Outcome, note: &'static str },
+    /// A charge that was in doubt is taken back once, however often that is asked.
+    Refund {
+        receipt: Receipt,
+        at: Moment,
+        note: &'static str,
+        doubt: Option<ChargeId>,
+    },
+    Settle {
+        id: ReservationId,
+        account: AccountId,
+        key: Option<KeyId>,
+        outcome: Outcome,
+        note: &'static str,
+    },
 }
 
 impl Work {
@@ -98,6 +112,37 @@ impl Reply {
         }
     }
 
+    /// The charge is about to be sent as this one. Comes back where its client was refused before.
+    pub(in crate::ledger::postgres) fn sending(
+        &self,
+        journal: &Arc<Journal>,
+        charge: SentCharge,
+    ) -> Option<SentCharge> {
+        let Reply::Receipt(slot) = self else { return None };
+        slot.sending(journal, charge)
+    }
+
+    /// The batch in which the charge was sent last.
+    pub(in crate::ledger::postgres) fn batch(&self) -> Option<BatchId> {
+        let Reply::Receipt(slot) = self else { return None };
+        slot.place.lock().sent.as_ref().map(|sent| sent.charge.id.batch)
+    }
+
+    /// The outcome stays unknown, and the client is told so: notes the charge.
+    pub(in crate::ledger::postgres) fn note(&self) {
+        if let Reply::Receipt(slot) = self {
+            slot.place.lock().sent.iter().for_each(Sent::note);
+        }
+    }
+
+    /// The outcome of what was sent is known. Says which charge is noted.
+    pub(in crate::ledger::postgres) fn known(&self) -> Option<ChargeId> {
+        let Reply::Receipt(slot) = self else { return None };
+        let place = &mut *slot.place.lock();
+        let sent = place.sent.take()?;
+        matches!(place.state, State::GivenUp).then_some(sent.charge.id)
+    }
+
     /// Hands an outcome over. It comes back when nobody waits for it any more.
     pub(in crate::ledger::postgres) fn answer(&self, outcome: Result<Sold, ChargeError>) -> Option<Sold> {
         match (self, outcome) {
@@ -122,8 +167,32 @@ impl Reply {
 
 /// Where an outcome appears.
 pub(in crate::ledger::postgres) struct Slot<T> {
-    state: Mutex<State<T>>,
+    place: Mutex<Place<T>>,
     changed: Condvar,
+}
+
+struct Place<T> {
+    state: State<T>,
+    /// The charge as it was sent last. It is noted before its client is refused.
+    sent: Option<Sent>,
+}
+
+struct Sent {
+    journal: Arc<Journal>,
+    charge: SentCharge,
+}
+
+impl Sent {
+    fn note(&self) {
+        self.journal.note([&self.charge]);
+    }
+}
+
+impl<T> Place<T> {
+    fn give_up(&mut self) {
+        self.state = State::GivenUp;
+        self.sent.iter().for_each(Sent::note);
+    }
 }
 
 enum State<T> {
@@ -134,22 +203,34 @@ enum State<T> {
 
 impl<T: Send + 'static> Slot<T> {
     pub(in crate::ledger::postgres) fn new() -> Arc<Slot<T>> {
-        Arc::new(Slot { state: Mutex::new(State::Waiting), changed: Condvar::new() })
+        let place = Place { state: State::Waiting, sent: None };
+        Arc::new(Slot { place: Mutex::new(place), changed: Condvar::new() })
     }
 
     fn is_given_up(&self) -> bool {
-        matches!(*self.state.lock(), State::GivenUp)
+        matches!(self.place.lock().state, State::GivenUp)
+    }
+
+    fn sending(&self, journal: &Arc<Journal>, charge: SentCharge) -> Option<SentCharge> {
+        let place = &mut *self.place.lock();
+        let is_given_up = matches!(place.state, State::GivenUp);
+        let refused = is_given_up.then(|| charge.clone());
+        let former = place.sent.replace(Sent { journal: Arc::clone(journal), charge });
+        if let Some(former) = former.filter(|_| is_given_up) {
+            journal.settle(&former.charge.id);
+        }
+        refused
     }
 
     /// Gives an outcome that nobody waits for back.
     fn put(&self, outcome: Result<T, ChargeError>) -> Option<T> {
-        let mut state = self.state.lock();
-        match *state {
+        let place = &mut *self.place.lock();
+        match place.state {
             State::GivenUp => outcome.ok(),
             // A batcher that failed in the middle answers all its jobs.
             State::Answered(_) => None,
             State::Waiting => {
-                *state = State::Answered(outcome);
+                place.state = State::Answered(outcome);
                 self.changed.notify_all();
                 None
             }
@@ -159,15 +240,18 @@ impl<T: Send + 'static> Slot<T> {
     /// Waits for the outcome, but not for ever.
     fn wait(&self) -> Result<T, ChargeError> {
         let deadline = Instant::now() + ANSWER_WAIT;
-        let mut state = self.state.lock();
-        while matches!(*state, State::Waiting) {
-            if self.changed.wait_until(&mut state, deadline).timed_out() {
+        let mut place = self.place.lock();
+        while matches!(place.state, State::Waiting) {
+            if self.changed.wait_until(&mut place, deadline).timed_out() {
                 break;
             }
         }
-        match std::mem::replace(&mut *state, State::GivenUp) {
+        match std::mem::replace(&mut place.state, State::GivenUp) {
             State::Answered(outcome) => outcome,
-            State::Waiting | State::GivenUp => Err(Unavailable::Stalled.into()),
+            State::Waiting | State::GivenUp => {
+                place.give_up();
+                Err(Unavailable::Stalled.into())
+            }
         }
     }
 
@@ -183,9 +267,9 @@ struct Waited<T>(Arc<Slot<T>>);
 
 impl<T> Drop for Waited<T> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        if matches!(*state, State::Waiting) {
-            *state = State::GivenUp;
+        let place = &mut *self.0.place.lock();
+        if matches!(place.state, State::Waiting) {
+            place.give_up();
         }
     }
 }

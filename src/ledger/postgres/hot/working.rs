@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::super::loading::{Wanted, below, learn_records, learn_usage, load};
 use super::super::rows::{Rows, Shared};
 use super::super::tables::{signed, unsigned};
-use super::super::transaction::Link;
+use super::super::transaction::{BatchId, Link};
+use super::super::unsettled::{ChargeId, SentCharge};
 use super::super::writing;
 use super::jobs::{Job, Sold, Work};
 use crate::database::{Connection, Trouble};
@@ -23,6 +24,9 @@ use crate::ledger::reservation_record::ReservationRecord;
 use crate::ledger::state::{Part, State};
 
 const NUMBERS: &str = "SELECT nextval('entry_number') FROM generate_series(1, $1::bigint)";
+/// A charge that was in doubt is marked in the row of its batch by its place, negated, when it is taken back.
+const TAKEN_BACK: &str = "UPDATE batch SET places = array_append(places, -$3::integer) WHERE server = $1 AND number = $2 \
+    AND NOT is_void AND NOT -$3::integer = ANY (coalesce(places, '{}'))";
 const RESERVATION_IDS: &str = "SELECT nextval('reservation_id') FROM generate_series(1, $1::bigint)";
 
 /// What came of the jobs, in their order, and how many entries they wrote.
@@ -37,12 +41,30 @@ pub(in crate::ledger::postgres) fn work(
     jobs: &[Job],
     directory: &Arc<Directory>,
 ) -> Result<Worked, Trouble> {
-    let server = link.batches().server();
     let mut damaged = BTreeSet::new();
-    let (worked, mut state) =
-        link.transact(|connection| attempt(connection, jobs, directory, server, &mut damaged))?;
+    let batches = Arc::clone(link.batches());
+    let (worked, mut state) = link.transact(|connection, batch| {
+        let done = attempt(connection, jobs, directory, batch.server, &mut damaged)?;
+        batches.sending(charges(batch, jobs, &done.0.outcomes));
+        Ok(done)
+    })?;
     state.publish_to(directory);
     Ok(worked)
+}
+
+/// The charges of a batch that is about to be committed.
+fn charges<'j>(
+    batch: BatchId,
+    jobs: &'j [Job],
+    outcomes: &[Result<Sold, ChargeError>],
+) -> impl Iterator<Item = (&'j Job, SentCharge)> {
+    jobs.iter().zip(outcomes).zip(1..).filter_map(move |((job, outcome), place)| match (&job.work, outcome) {
+        (Work::Charge(_) | Work::Part(_), Ok(Sold::Receipt(receipt))) => {
+            let id = ChargeId { batch, place };
+            Some((job, SentCharge { id, is_plain: false, undo: receipt.undo.clone() }))
+        }
+        _ => None,
+    })
 }
 
 fn attempt(
@@ -62,6 +84,10 @@ fn attempt(
     for ((place, job), (sequence, reservation)) in jobs.iter().enumerate().zip(numbers) {
         if damaged.contains(&place) {
             outcomes.push(Err(Unavailable::Down.into()));
+            continue;
+        }
+        if !is_due(&mut connection.lock(), &job.work)? {
+            outcomes.push(Ok(Sold::Nothing));
             continue;
         }
         state.number(sequence, reservation);
@@ -89,13 +115,19 @@ fn attempt(
     Ok((Worked { outcomes, entries }, state))
 }
 
+/// Whether the operation is not a refund that was made before. Marks it as made.
+fn is_due(connection: &mut Connection, work: &Work) -> Result<bool, Trouble> {
+    let Work::Refund { doubt: Some(ChargeId { batch, place }), .. } = work else { return Ok(true) };
+    Ok(connection.execute(TAKEN_BACK, &[&batch.server, &batch.number, place])? > 0)
+}
+
 fn carry_out(state: &mut State, work: &Work) -> Result<Sold, ChargeError> {
     match work {
         Work::Charge(request) => state.charge(request).map(Sold::Receipt),
         Work::Part(request) => state.sell_part(request).map(Sold::Receipt),
         Work::Reserve(request) => state.reserve(request).map(Sold::Reserved),
         Work::ReserveFile(request) => state.reserve_download(request).map(Sold::Reserved),
-        Work::Refund { receipt, at, note } => state.refund(receipt, *at, note).map(|()| Sold::Nothing),
+        Work::Refund { receipt, at, note, .. } => state.refund(receipt, *at, note).map(|()| Sold::Nothing),
         Work::Settle { id, outcome, note, .. } => {
             let receipt = state.settle(*id, *outcome, note)?;
             receipt.map(Sold::Receipt).ok_or_else(|| Unavailable::Down.into())

@@ -47,7 +47,7 @@ impl Closed {
         check(&mut connection)?;
         refuse_unfinished(&mut connection)?;
         refuse_servers(&mut connection)?;
-        drop(PostgresBooks::open(address, Arc::<Directory>::default(), now)?);
+        drop(PostgresBooks::open(address, None, Arc::<Directory>::default(), now)?);
         let newest_server = number(&mut connection, NEWEST_SERVER)?;
         connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         refuse_servers(&mut connection)?;
