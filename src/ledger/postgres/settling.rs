@@ -7,6 +7,7 @@
 //!
 //! Does not depend on files.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use super::Core;
@@ -55,11 +56,9 @@ fn owed(journal: &Journal, link: &mut Link, left: Vec<SentCharge>, now: Moment) 
     let mut batches: BTreeMap<BatchId, Option<Numbers>> = BTreeMap::new();
     let mut owed = Vec::new();
     for SentCharge { id, is_plain, mut undo } in left {
-        if !batches.contains_key(&id.batch) {
-            batches.insert(
-                id.batch,
-                link.read_if_applied(id.batch, |connection| numbers(connection, id.batch))?,
-            );
+        if let Entry::Vacant(unknown) = batches.entry(id.batch) {
+            let read = |connection: &mut Connection| numbers(connection, id.batch);
+            unknown.insert(link.read_if_applied(id.batch, read)?);
         }
         let applied = batches.get(&id.batch).and_then(Option::as_ref);
         let number = applied.map(|numbers| numbers.get(&id.place).copied());
