@@ -94,6 +94,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("argon2::", &["src/access/passwords.rs"]),
     ("arrow_ipc", &["src/render/arrow/", "tools/src/convert/arrow/"]),
     ("use postgres::", &["src/database/", "src/ledger/postgres/", "src/ledger/mod.rs"]),
+    ("tokio_postgres", &["src/database/address.rs", "src/database/connection.rs"]),
     ("tokio_rustls", &["src/database/tls.rs"]),
     ("ureq::", &["src/objects/client.rs", "src/payments/stripe/client.rs"]),
     ("rusty_s3", &["src/objects/"]),

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use postgres::Config;
-use postgres::config::{Host, SslMode};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
 
 use super::tls::{Demand, Encryption};
 
-/// How long a connection may take to be made.
+/// How long it may take to reach one address.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// How long sent bytes may stay unacknowledged before a connection counts as lost.
 const UNACKNOWLEDGED_TIME: Duration = Duration::from_secs(10);

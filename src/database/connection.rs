@@ -1,14 +1,29 @@
 //! A connection to the database, with statements that are prepared once, and what an error of it means.
 //!
-//! The only place where codes of errors are read. Does not depend on tables.
+//! Its sockets are served in the calls of its owner, as by the crate `postgres`, whose connections nothing bounds until they are
+//! made. The only place where codes of errors are read. Does not depend on tables.
 
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, NoTls, Row, Statement};
+use postgres::{NoTls, Row, Statement};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_postgres::Client;
 
 use super::address::{DatabaseAddress, innermost};
+
+/// How long all of a connection may take until its first statement: every address of the host, encryption and the start of the
+/// session.
+const OPEN_TIME: Duration = Duration::from_secs(10);
+/// How long the farewell to the database may take.
+const CLOSE_TIME: Duration = Duration::from_millis(200);
 
 /// Arguments of a statement.
 pub type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -16,7 +31,15 @@ pub type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// A connection.
 pub struct Connection {
     client: Client,
+    driver: Driver,
     statements: HashMap<&'static str, Statement>,
+}
+
+/// The other end of the client: the socket, and what serves it while a call waits.
+struct Driver {
+    runtime: Runtime,
+    /// Nothing once it has ended.
+    connection: Option<Served>,
 }
 
 /// What came of a statement that failed.
@@ -42,16 +65,33 @@ pub enum Trouble {
 impl Connection {
     /// Connects.
     pub fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
-        let connected = match address.encryption() {
-            None => address.config().connect(NoTls),
-            Some(encryption) => address.config().connect(encryption.clone()),
+        Connection::open_within(address, OPEN_TIME)
+    }
+
+    fn open_within(address: &DatabaseAddress, time: Duration) -> Result<Connection, Trouble> {
+        let late = || Trouble::Gone(format!("it accepts connections, and begins no session within {time:?}"));
+        let built = Builder::new_current_thread().enable_all().build();
+        let runtime = built.map_err(|error| Trouble::Gone(error.to_string()))?;
+        let (deadline, connecting) = (Instant::now() + time, connect(address));
+        let connected = match runtime.block_on(async { timeout_at(deadline, connecting).await }) {
+            Ok(connected) => connected.map_err(|error| trouble(&error)),
+            Err(_) => Err(late()),
         };
-        let mut client = connected.map_err(|error| trouble(&error))?;
+        let (client, connection) = match connected {
+            Ok(connected) => connected,
+            Err(trouble) => {
+                // A name may still be looked up.
+                runtime.shutdown_background();
+                return Err(trouble);
+            }
+        };
+        let mut driver = Driver { runtime, connection: Some(connection) };
         if !address.sets_isolation() {
             let isolation = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
-            client.batch_execute(isolation).map_err(|error| trouble(&error))?;
+            let set = driver.run(async { Ok(timeout_at(deadline, client.batch_execute(isolation)).await) });
+            set.map_err(|error| trouble(&error))?.map_err(|_| late())?.map_err(|error| trouble(&error))?;
         }
-        Ok(Connection { client, statements: HashMap::new() })
+        Ok(Connection { client, driver, statements: HashMap::new() })
     }
 
     /// Whether the connection is known to be lost.
@@ -62,7 +102,7 @@ impl Connection {
     /// The rows of a statement.
     pub fn query(&mut self, text: &'static str, arguments: Arguments<'_>) -> Result<Vec<Row>, Trouble> {
         let statement = self.prepared(text)?;
-        self.client.query(&statement, arguments).map_err(|error| trouble(&error))
+        self.driver.run(self.client.query(&statement, arguments)).map_err(|error| trouble(&error))
     }
 
     /// The first row of a statement.
@@ -77,11 +117,11 @@ impl Connection {
         arguments: Arguments<'_>,
         mut take: impl FnMut(Row) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        use postgres::fallible_iterator::FallibleIterator;
         let statement = self.prepared(text)?;
         let arguments = arguments.iter().copied();
-        let mut rows = self.client.query_raw(&statement, arguments).map_err(|error| trouble(&error))?;
-        while let Some(row) = rows.next().map_err(|error| trouble(&error))? {
+        let rows = self.driver.run(self.client.query_raw(&statement, arguments));
+        let mut rows = pin!(rows.map_err(|error| trouble(&error))?);
+        while let Some(row) = self.driver.run(rows.try_next()).map_err(|error| trouble(&error))? {
             take(row)?;
         }
         Ok(())
@@ -90,12 +130,12 @@ impl Connection {
     /// Runs a statement. Returns how many rows it changed.
     pub fn execute(&mut self, text: &'static str, arguments: Arguments<'_>) -> Result<u64, Trouble> {
         let statement = self.prepared(text)?;
-        self.client.execute(&statement, arguments).map_err(|error| trouble(&error))
+        self.driver.run(self.client.execute(&statement, arguments)).map_err(|error| trouble(&error))
     }
 
     /// Runs a text of several statements without arguments.
     pub fn run(&mut self, text: &str) -> Result<(), Trouble> {
-        self.client.batch_execute(text).map_err(|error| trouble(&error))
+        self.driver.run(self.client.batch_execute(text)).map_err(|error| trouble(&error))
     }
 
     /// Ends a transaction without a trace. A connection on which that fails is lost.
@@ -109,9 +149,54 @@ impl Connection {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
-        let statement = self.client.prepare(text).map_err(|error| trouble(&error))?;
+        let statement = self.driver.run(self.client.prepare(text)).map_err(|error| trouble(&error))?;
         self.statements.insert(text, statement.clone());
         Ok(statement)
+    }
+}
+
+type Served = Pin<Box<dyn Future<Output = Result<(), postgres::Error>> + Send>>;
+
+async fn connect(address: &DatabaseAddress) -> Result<(Client, Served), postgres::Error> {
+    Ok(match address.encryption() {
+        None => {
+            let (client, connection) = address.config().connect(NoTls).await?;
+            (client, Box::pin(connection))
+        }
+        Some(encryption) => {
+            let (client, connection) = address.config().connect(encryption.clone()).await?;
+            (client, Box::pin(connection))
+        }
+    })
+}
+
+impl Driver {
+    /// Waits for an answer. An error of the connection is that of the call; afterwards every call fails.
+    fn run<T>(
+        &mut self,
+        call: impl Future<Output = Result<T, postgres::Error>>,
+    ) -> Result<T, postgres::Error> {
+        let Driver { runtime, connection } = self;
+        let mut call = pin!(call);
+        runtime.block_on(poll_fn(|context| {
+            if let Some(Poll::Ready(ended)) = connection.as_mut().map(|open| open.as_mut().poll(context)) {
+                // The client learns of the end when this is gone.
+                *connection = None;
+                if let Err(error) = ended {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            call.as_mut().poll(context)
+        }))
+    }
+}
+
+impl Drop for Driver {
+    /// The client is gone, so the connection says farewell and ends.
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            drop(self.runtime.block_on(async { timeout(CLOSE_TIME, connection).await }));
+        }
     }
 }
 
@@ -136,4 +221,57 @@ fn trouble(error: &postgres::Error) -> Trouble {
     let is_away = ["08", "53", "57P"].iter().any(|class| code.code().starts_with(class))
         || matches!(code.code(), "40003" | "25006");
     if is_away { Trouble::Gone(message) } else { Trouble::Refused(message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Opens a connection to a listener that accepts, reads and says so much, and then nothing.
+    #[track_caller]
+    fn check(parameters: &str, says: &'static [u8]) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let silent = std::thread::spawn(move || {
+            let mut client: TcpStream = listener.accept().unwrap().0;
+            let mut bytes = [0; 4096];
+            let first = client.read(&mut bytes).unwrap();
+            client.write_all(says).unwrap();
+            // Until the other side gives up.
+            while client.read(&mut bytes).is_ok_and(|count| count > 0) {}
+            first
+        });
+        let url = format!("postgres://a:b@127.0.0.1:{port}/c?{parameters}");
+        let address = DatabaseAddress::parse(&url, |_| None).unwrap();
+        let began = Instant::now();
+        let opened = Connection::open_within(&address, Duration::from_millis(300));
+        let refused = opened.err().unwrap();
+        assert!(matches!(&refused, Trouble::Gone(reason) if reason.contains("no session")), "{refused:?}");
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        assert!(silent.join().unwrap() > 0, "it was asked, and the connection is gone");
+    }
+
+    #[test]
+    fn gives_silent_database_up() {
+        check("", b"");
+    }
+
+    #[test]
+    fn gives_database_up_that_is_silent_in_start_of_session() {
+        // Asks for the password in clear.
+        check("", b"R\0\0\0\x08\0\0\0\x03");
+        // Is content with it, and not ready.
+        check("", b"R\0\0\0\x08\0\0\0\0");
+        // Is ready, and does not answer the first statement.
+        check("", b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
+    }
+
+    #[test]
+    fn gives_database_up_that_is_silent_before_and_in_encryption() {
+        check("sslmode=require", b"");
+        check("sslmode=require", b"S");
+    }
 }
