@@ -11,6 +11,7 @@ use semver::Version;
 
 use super::files::data_directory::DatasetFolder;
 use super::files::file_identity::FileIdentity;
+use super::load::store_files;
 use super::publish::{remove_file, rename};
 use super::verification::verified_marks::Verdict;
 use super::{Catalog, CatalogError, DatasetVersion, Entry, Slug};
@@ -19,7 +20,7 @@ use crate::clock::Moment;
 /// Versions that wait to be fetched at most; further ones are asked for again by later requests.
 const DEMANDS_MAX: usize = 1_024;
 
-/// A version to be fetched.
+/// A version to be fetched; of one that is here, the Parquet file alone.
 pub struct Demand {
     /// The dataset.
     pub slug: Slug,
@@ -103,6 +104,49 @@ impl Catalog {
     /// The open store files of a version, for those who remove them.
     pub fn released(&self, slug: &Slug, version: &Version) -> Vec<Released> {
         self.open_versions(slug, version).iter().filter(|open| !open.is_away()).map(released).collect()
+    }
+
+    /// The versions whose store file is here and cannot be served, because it is damaged or cannot be read.
+    pub fn damaged(&self) -> Vec<(Slug, Version)> {
+        let snapshot = self.snapshot();
+        let out_of_service = snapshot.quarantined().into_iter().map(|(slug, _)| slug.clone());
+        let served = snapshot.datasets().iter().filter(|dataset| !dataset.damaged.is_empty());
+        let slugs = out_of_service.chain(served.map(|dataset| dataset.manifest.slug.clone()));
+        slugs.flat_map(|slug| self.damaged_of(&slug)).collect()
+    }
+
+    fn damaged_of(&self, slug: &Slug) -> Vec<(Slug, Version)> {
+        let Ok(stores) = store_files(&self.folder(slug).versions()) else { return Vec::new() };
+        let is_damaged = |version: &Version, path: &Path| {
+            let Ok(Some(identity)) = FileIdentity::of(path) else { return false };
+            match self.verified_marks.verdict(slug.as_str(), version, &identity) {
+                Some(Verdict::Damaged(_) | Verdict::Doubtful) => true,
+                _ => Table::open(path).is_err(),
+            }
+        };
+        let found = stores.into_iter().filter(|(version, path)| {
+            self.open_versions(slug, version).is_empty() && is_damaged(version, path)
+        });
+        found.map(|(version, _)| (slug.clone(), version)).collect()
+    }
+
+    /// Removes the store file and the Parquet file of a damaged version and leaves its outline, unless the version is served
+    /// again. The next reload shows it. Says whether it did.
+    pub fn discard(&self, slug: &Slug, version: &Version) -> Result<bool, CatalogError> {
+        let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.open_versions(slug, version).is_empty() {
+            return Ok(false);
+        }
+        let folder = self.folder(slug);
+        remove_file(&folder.store(version))?;
+        remove_file(&folder.parquet(version))?;
+        Ok(true)
+    }
+
+    /// Asks for the Parquet file of a version that is here.
+    pub fn demand_parquet(&self, slug: &Slug, version: &DatasetVersion) {
+        // Where the queue is full, it is asked for later.
+        drop(self.demands.queue.0.try_send(Demand { slug: slug.clone(), version: version.clone() }));
     }
 
     fn folder(&self, slug: &Slug) -> DatasetFolder {

@@ -106,22 +106,45 @@ impl Fetcher {
     fn fetch(&self, demand: &Demand) -> Result<u64, FetchError> {
         let key = (demand.slug.clone(), demand.version.version.clone());
         let blobs = self.shared.blobs(&key.0, &key.1).ok_or(FetchError::Gone)?;
-        let bytes = blobs.bytes();
-        {
-            let mut cache = self.shared.cache();
-            let most = cache.bytes_max();
-            let reserved = cache.reserve(&key, bytes, Instant::now(), |victim| self.evict(victim));
-            reserved.map_err(|no_room| match no_room {
-                NoRoom::Never => FetchError::TooLarge { bytes, most },
-                NoRoom::Now => FetchError::Full,
-            })?;
+        if !demand.version.is_away() {
+            return self.fetch_parquet(&key, &blobs);
         }
+        let bytes = blobs.bytes();
+        self.reserve(&key, bytes)?;
         let fetched = self.fetch_files(&key, &blobs);
         let mut cache = self.shared.cache();
         cache.end_reservation(bytes);
         fetched?;
         cache.insert(key, bytes, Instant::now());
         Ok(bytes)
+    }
+
+    fn reserve(&self, key: &Key, bytes: u64) -> Result<(), FetchError> {
+        let mut cache = self.shared.cache();
+        let most = cache.bytes_max();
+        let reserved = cache.reserve(key, bytes, Instant::now(), |victim| self.evict(victim));
+        reserved.map_err(|no_room| match no_room {
+            NoRoom::Never => FetchError::TooLarge { bytes, most },
+            NoRoom::Now => FetchError::Full,
+        })
+    }
+
+    /// Fetches the Parquet file of a version that is here, in the place of a damaged one.
+    fn fetch_parquet(&self, (slug, version): &Key, blobs: &VersionBlobs) -> Result<u64, FetchError> {
+        let Some(parquet) = &blobs.parquet else { return Err(FetchError::Gone) };
+        let folder = self.shared.layout.folder(slug);
+        let beside = folder.versions().join(format!("{FETCHING}{version}.parquet-again"));
+        self.reserve(&(slug.clone(), version.clone()), parquet.bytes)?;
+        let fetched = self.fetch_blob(parquet, &beside);
+        self.shared.cache().end_reservation(parquet.bytes);
+        fetched?;
+        let placed = copy::rename(&beside, &folder.parquet(version)).map_err(LayoutError::from);
+        if !folder.store(version).exists() {
+            // It was evicted meanwhile.
+            drop(copy::remove_file(&folder.parquet(version)));
+        }
+        placed?;
+        Ok(parquet.bytes)
     }
 
     /// The store file comes last: with it the version is here.

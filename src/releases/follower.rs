@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender, select};
 use super::cache::Key;
 use super::head::Head;
 use super::live;
+use super::mending::{Mending, Part};
 use super::mirror::{Prefetch, Reload, Shared};
 use crate::catalog::{Catalog, Dataset, DatasetVersion, Entry, Slug};
 use crate::database::{Connection, Trouble};
@@ -36,6 +37,7 @@ pub(super) struct Follower {
     is_away: bool,
     /// Versions that belong to the present generation and are not here yet, and when they may be asked for again.
     awaited: HashMap<Key, Instant>,
+    mending: Mending,
     tried_at: Instant,
     /// What the database was told last, and when.
     reported: Option<(i64, Instant)>,
@@ -57,6 +59,7 @@ impl Follower {
             connection,
             is_away: false,
             awaited: HashMap::new(),
+            mending: Mending::default(),
             tried_at: Instant::now(),
             reported: None,
         }
@@ -100,6 +103,7 @@ impl Follower {
         if self.tried_at.elapsed() >= RETRY_PAUSE {
             self.tried_at = Instant::now();
             self.try_failed();
+            self.mend();
             self.take_count();
         }
         self.demand();
@@ -121,6 +125,58 @@ impl Follower {
         if !changed.is_empty() {
             (self.reload)();
             self.require(&changed);
+        }
+    }
+
+    /// Has damaged files fetched again.
+    fn mend(&mut self) {
+        if self.shared.store.is_none() {
+            return;
+        }
+        let now = Instant::now();
+        let mut discarded = Vec::new();
+        for key @ (slug, version) in &self.catalog.damaged() {
+            if self.shared.blobs(slug, version).is_none() || !self.mending.is_due(key, Part::Store, now) {
+                continue;
+            }
+            match self.catalog.discard(slug, version) {
+                Ok(true) => discarded.push(key.clone()),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::error!(dataset = %slug, %version, %error, "a damaged version cannot be removed");
+                }
+            }
+        }
+        if !discarded.is_empty() {
+            (self.reload)();
+        }
+        let snapshot = self.catalog.snapshot();
+        for key in discarded {
+            let (slug, version) = &key;
+            tracing::warn!(dataset = %slug, %version, "a damaged version is fetched again");
+            self.shared.cache().remove(&key, Vec::new());
+            let Some(Entry::Serving(dataset)) = snapshot.get(slug.as_str()) else { continue };
+            if let Some(away) = dataset.versions.iter().find(|one| one.version == *version && one.is_away()) {
+                self.catalog.demand(slug.as_str(), away);
+                self.awaited.insert(key.clone(), now + FETCH_PAUSE);
+            }
+        }
+        self.mend_parquet(now);
+    }
+
+    fn mend_parquet(&mut self, now: Instant) {
+        let snapshot = self.catalog.snapshot();
+        for dataset in snapshot.datasets() {
+            let slug = &dataset.manifest.slug;
+            for version in dataset.versions.iter().filter(|version| !version.is_away()) {
+                let is_damaged = version.parquet.is_some() && version.offered_parquet().is_none();
+                if is_damaged
+                    && self.mending.is_due(&(slug.clone(), version.version.clone()), Part::Parquet, now)
+                {
+                    tracing::warn!(dataset = %slug, version = %version.version, "a damaged Parquet file is fetched again");
+                    self.catalog.demand_parquet(slug, version);
+                }
+            }
         }
     }
 

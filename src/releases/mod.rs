@@ -16,6 +16,7 @@ mod follower;
 mod head;
 mod layout;
 mod live;
+mod mending;
 mod mirror;
 mod publication;
 mod table;

@@ -232,6 +232,59 @@ fn starts_again_with_what_is_in_the_cache() {
     site.wait_for_metrics(&["mercato_cache_fetches_total{outcome=\"fetched\"} 0", "mercato_versions_away 0"]);
 }
 
+/// Changes some bytes in the middle of a file, as a disk does.
+fn damage(path: &Path) {
+    use std::os::unix::fs::{FileExt, PermissionsExt};
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let middle = file.metadata().unwrap().len() / 2;
+    let mut bytes = [0; 64];
+    file.read_exact_at(&mut bytes, middle).unwrap();
+    file.write_all_at(&bytes.map(|byte| !byte), middle).unwrap();
+}
+
+#[test]
+fn fetches_damaged_files_again() {
+    let Some(cluster) = Cluster::new() else { return };
+    cluster.publish("numbers", "1.0.0", 1_000);
+    cluster.publish("alone", "1.0.0", 20_000);
+    let generation = cluster.publish("numbers", "1.1.0", 2_000);
+    let site = cluster.server("a", &[]);
+    cluster.served_by(1, generation);
+    let key = key_for(&[&site]);
+    let place = |slug: &str, file: &str| {
+        cluster.folder.path().join("a/cache/datasets").join(slug).join("versions").join(file)
+    };
+    // A version with another one below it, and one that is alone; found by the verification.
+    let catalog = &site.running().app().catalog;
+    for (found, (slug, version)) in (1..).zip([("numbers", "1.1.0"), ("alone", "1.0.0")]) {
+        let path = place(slug, &format!("{version}.mcol"));
+        let whole = std::fs::read(&path).unwrap();
+        damage(&path);
+        wait_until("the damage is found", || catalog.verification().damaged() == found);
+        wait_until("it is served again", || served(&site, slug, &key).as_deref() == Some(version));
+        assert!(std::fs::read(&path).unwrap() == whole);
+    }
+    // Cut short under a reader.
+    let path = place("alone", "1.0.0.mcol");
+    let again = cluster.change("alone", |data, slug| publish(data, slug, "1.1.0", 30_000));
+    cluster.served_by(1, again);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(5_000).unwrap();
+    let body = r#"{"version": "1.0.0", "limit": 1000, "sortBy": "value"}"#;
+    wait_until("the older version is whole", || site.query("alone", &key, body).status == 200);
+    assert_eq!(served(&site, "alone", &key).as_deref(), Some("1.1.0"));
+    // A Parquet file, while its rows stay.
+    let path = place("numbers", "1.1.0.parquet");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::write(&path, b"damaged").unwrap();
+    wait_until("the Parquet file is whole", || {
+        assert_eq!(served(&site, "numbers", &key).as_deref(), Some("1.1.0"));
+        std::fs::read(&path).unwrap() == whole
+    });
+}
+
 #[test]
 fn shared_directory_is_loaded_at_once_and_reported() {
     if are_in_files() {
