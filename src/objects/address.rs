@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 use url::Url;
@@ -29,8 +30,13 @@ pub struct StoreAddress {
     /// Empty, or without a slash at its ends.
     pub(super) prefix: String,
     pub(super) credentials: Credentials,
+    /// Looks the credentials up again; nothing where they stay for ever.
+    pub(super) look_up: Option<LookUp>,
     endpoint: Url,
 }
+
+/// Looks credentials up.
+pub(super) type LookUp = Arc<dyn Fn() -> Result<Credentials, StoreAddressError> + Send + Sync>;
 
 /// Why there is no address. Repeats no value that may be a secret.
 #[derive(Debug, thiserror::Error)]
@@ -89,10 +95,10 @@ impl StoreAddress {
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<StoreAddress, StoreAddressError> {
-        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let variable = not_empty(variable);
         let (bucket, prefix) = parse_url(url)?;
         let profile = Profile::read(&variable)?;
-        let region = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().find_map(variable);
+        let region = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().find_map(&variable);
         let region = region.or_else(|| profile.get("region")).unwrap_or_else(|| REGION.to_owned());
         let in_region = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         checked("the region", &region, in_region)?;
@@ -108,8 +114,25 @@ impl StoreAddress {
         let credentials = credentials(&variable, &profile)?;
         let unusable = |_| StoreAddressError::Form("the bucket cannot be part of a host");
         let bucket = Bucket::new(endpoint.clone(), style, bucket.to_owned(), region).map_err(unusable)?;
-        Ok(StoreAddress { bucket, prefix: prefix.to_owned(), credentials, endpoint })
+        Ok(StoreAddress { bucket, prefix: prefix.to_owned(), credentials, look_up: None, endpoint })
     }
+
+    /// The same address for a process that lives long: when the store does not take the keys any more, they are looked up again
+    /// in the environment and in the files that `variable` names.
+    #[must_use]
+    pub fn with_changing_keys(
+        self,
+        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> StoreAddress {
+        let variable = not_empty(variable);
+        let look_up = move || credentials(&variable, &Profile::read(&variable)?);
+        StoreAddress { look_up: Some(Arc::new(look_up)), ..self }
+    }
+}
+
+/// An empty variable counts as not set.
+fn not_empty(variable: impl Fn(&str) -> Option<String>) -> impl Fn(&str) -> Option<String> {
+    move |name| variable(name).filter(|value| !value.trim().is_empty())
 }
 
 /// Bucket and prefix.

@@ -5,21 +5,26 @@
 use std::fmt;
 use std::io::Read;
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusty_s3::{Bucket, Credentials, S3Action};
 use ureq::http::Response;
 use ureq::{Agent, Body, SendBody};
 use url::Url;
 
-use super::address::StoreAddress;
+use super::address::{LookUp, StoreAddress};
 use super::answer::{check_range, element, entity_tag, fault, read_exactly, read_text};
 use super::error::ObjectError;
 use super::name::ObjectName;
 
 /// How long the signature of a call is valid. A part has to arrive within [`Patience::call`].
 const SIGNATURE_TIME: Duration = Duration::from_secs(900);
+
+/// Shortest time between two looks for other keys.
+const KEYS_PAUSE: Duration = Duration::from_secs(60);
 
 /// How long and how often a call is tried.
 #[derive(Debug, Clone)]
@@ -57,15 +62,22 @@ pub(super) struct Client {
     agent: Agent,
     bucket: Bucket,
     prefix: String,
-    credentials: Credentials,
+    keys: Mutex<Keys>,
+    look_up: Option<LookUp>,
     patience: Patience,
+}
+
+/// The keys of the bucket, and when they were looked up again.
+struct Keys {
+    present: Arc<Credentials>,
+    looked_up_at: Option<Instant>,
 }
 
 type Sent = Result<Response<Body>, ureq::Error>;
 
 impl Client {
     pub(super) fn new(address: StoreAddress, patience: Patience) -> Client {
-        let StoreAddress { bucket, prefix, credentials, .. } = address;
+        let StoreAddress { bucket, prefix, credentials, look_up, .. } = address;
         let config = Agent::config_builder()
             .timeout_connect(Some(patience.connect))
             .timeout_per_read(Some(patience.silence))
@@ -79,14 +91,15 @@ impl Client {
         // A proxy of the environment would not reach a server of a private network.
         let is_public = bucket.base_url().scheme() == "https";
         let config = if is_public { config } else { config.proxy(None) };
-        Client { agent: config.build().new_agent(), bucket, prefix, credentials, patience }
+        let keys = Mutex::new(Keys { present: Arc::new(credentials), looked_up_at: None });
+        Client { agent: config.build().new_agent(), bucket, prefix, keys, look_up, patience }
     }
 
     /// The length; `None` where there is no such object.
     pub(super) fn length(&self, name: &ObjectName) -> Result<Option<u64>, ObjectError> {
         let key = self.key(name);
-        let found = self.patiently(|| {
-            let url = sign(&self.bucket.head_object(Some(&self.credentials), &key));
+        let found = self.patiently(|keys| {
+            let url = sign(&self.bucket.head_object(Some(keys), &key));
             let response = self.succeed(name, self.agent.head(url.as_str()).call())?;
             let length = header(&response, "content-length").and_then(|text| text.parse().ok());
             length.ok_or_else(|| refused(name, &response, "no length"))
@@ -108,8 +121,8 @@ impl Client {
             return Ok(Vec::new());
         };
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.get_object(Some(&self.credentials), &key));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.get_object(Some(keys), &key));
             let wanted = format!("bytes={}-{last}", range.start);
             let response = self.succeed(name, self.agent.get(url.as_str()).header("Range", wanted).call())?;
             let place = header(&response, "content-range");
@@ -121,8 +134,8 @@ impl Client {
     /// Puts these bytes as a whole object.
     pub(super) fn put(&self, name: &ObjectName, bytes: &[u8]) -> Result<(), ObjectError> {
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.put_object(Some(&self.credentials), &key));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.put_object(Some(keys), &key));
             self.succeed(name, self.agent.put(url.as_str()).send(bytes)).map(drop)
         })
     }
@@ -136,8 +149,8 @@ impl Client {
         check: impl Fn(R) -> Result<(), ObjectError>,
     ) -> Result<(), ObjectError> {
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.put_object(Some(&self.credentials), &key));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.put_object(Some(keys), &key));
             self.send_from(&url, length, reader(), &check, |sent| self.succeed(name, sent).map(drop))
         })
     }
@@ -145,8 +158,8 @@ impl Client {
     /// Begins an upload by parts: its id.
     pub(super) fn begin(&self, name: &ObjectName) -> Result<String, ObjectError> {
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.create_multipart_upload(Some(&self.credentials), &key));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.create_multipart_upload(Some(keys), &key));
             let response = self.succeed(name, self.agent.post(url.as_str()).send_empty())?;
             let no_id = refused(name, &response, "no upload id");
             let text = read_text(response.into_body().into_reader());
@@ -165,8 +178,8 @@ impl Client {
         check: impl Fn(R) -> Result<(), ObjectError>,
     ) -> Result<String, ObjectError> {
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.upload_part(Some(&self.credentials), &key, number, upload));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.upload_part(Some(keys), &key, number, upload));
             self.send_from(&url, length, reader(), &check, |sent| {
                 let response = self.succeed(name, sent)?;
                 let tag = entity_tag(header(&response, "etag"));
@@ -184,10 +197,10 @@ impl Client {
     ) -> Result<(), ObjectError> {
         let key = self.key(name);
         let mut attempts = 0;
-        let joined = self.patiently(|| {
+        let joined = self.patiently(|keys| {
             attempts += 1;
             let tags = tags.iter().map(String::as_str);
-            let call = self.bucket.complete_multipart_upload(Some(&self.credentials), &key, upload, tags);
+            let call = self.bucket.complete_multipart_upload(Some(keys), &key, upload, tags);
             let url = sign(&call);
             let request = self.agent.post(url.as_str()).config();
             let request = request.timeout_per_read(Some(self.patience.joining)).build();
@@ -218,8 +231,8 @@ impl Client {
     /// Gives an upload up. What remains when that fails, a rule of the bucket removes.
     pub(super) fn abort(&self, (name, upload): (&ObjectName, &str)) -> Result<(), ObjectError> {
         let key = self.key(name);
-        self.patiently(|| {
-            let url = sign(&self.bucket.abort_multipart_upload(Some(&self.credentials), &key, upload));
+        self.patiently(|keys| {
+            let url = sign(&self.bucket.abort_multipart_upload(Some(keys), &key, upload));
             self.succeed(name, self.agent.delete(url.as_str()).call()).map(drop)
         })
     }
@@ -227,8 +240,8 @@ impl Client {
     /// Deletes an object; what is not there counts as deleted.
     pub(super) fn delete(&self, name: &ObjectName) -> Result<(), ObjectError> {
         let key = self.key(name);
-        let deleted = self.patiently(|| {
-            let url = sign(&self.bucket.delete_object(Some(&self.credentials), &key));
+        let deleted = self.patiently(|keys| {
+            let url = sign(&self.bucket.delete_object(Some(keys), &key));
             self.succeed(name, self.agent.delete(url.as_str()).call()).map(drop)
         });
         match deleted {
@@ -263,17 +276,48 @@ impl Client {
         Err(fault(name.as_str(), status, &read_text(response.into_body().into_reader())))
     }
 
-    /// Makes a call again while the store is away.
-    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, ObjectError>) -> Result<T, ObjectError> {
+    /// Makes a call again while the store is away, and with new keys where it does not take the old ones.
+    fn patiently<T>(
+        &self,
+        mut attempt: impl FnMut(&Credentials) -> Result<T, ObjectError>,
+    ) -> Result<T, ObjectError> {
         let mut pause = self.patience.pause;
+        let mut keys = Arc::clone(&self.keys.lock().present);
         for _ in 1..self.patience.attempts {
-            match attempt() {
+            match attempt(&keys) {
                 Err(error) if error.is_passing() => thread::sleep(random_part(pause)),
+                Err(error @ ObjectError::Denied { .. }) => match self.other_keys(&keys) {
+                    Some(other) => keys = other,
+                    None => return Err(error),
+                },
                 settled => return settled,
             }
             pause = pause.saturating_mul(2).min(self.patience.pause_max);
         }
-        attempt()
+        attempt(&keys)
+    }
+
+    /// Other keys than these, which the store does not take: of another call, or looked up again.
+    fn other_keys(&self, denied: &Arc<Credentials>) -> Option<Arc<Credentials>> {
+        let keys = &mut *self.keys.lock();
+        let is_due = keys.looked_up_at.is_none_or(|at| at.elapsed() >= KEYS_PAUSE);
+        if Arc::ptr_eq(&keys.present, denied)
+            && is_due
+            && let Some(look_up) = &self.look_up
+        {
+            keys.looked_up_at = Some(Instant::now());
+            match look_up() {
+                Ok(found) if found != *keys.present => {
+                    tracing::info!("the object store is asked with the new keys");
+                    keys.present = Arc::new(found);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the keys to the object store cannot be looked up again")
+                }
+            }
+        }
+        (!Arc::ptr_eq(&keys.present, denied)).then(|| Arc::clone(&keys.present))
     }
 
     fn key(&self, name: &ObjectName) -> String {

@@ -36,8 +36,9 @@ pub(super) fn open_catalog(
 }
 
 fn store(settings: &StoreSettings) -> Result<ObjectStore, StartError> {
-    let address = StoreAddress::parse(&settings.url, |name| std::env::var(name).ok());
-    Ok(ObjectStore::open(address.map_err(|error| part("--store", &error))?))
+    let variable = |name: &str| std::env::var(name).ok();
+    let address = StoreAddress::parse(&settings.url, variable).map_err(|error| part("--store", &error))?;
+    Ok(ObjectStore::open(address.with_changing_keys(variable)))
 }
 
 /// Follows publications from now on.

@@ -3,6 +3,7 @@
 mod addresses;
 mod double;
 mod downloads;
+mod keys;
 mod uploads;
 
 use std::time::Duration;

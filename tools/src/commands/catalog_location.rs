@@ -53,9 +53,10 @@ impl CatalogPlace {
 
     fn releases(&self) -> Result<Option<Releases>, Failure> {
         let (Some(url), Some(database)) = (&self.store, self.database()?) else { return Ok(None) };
-        let address = StoreAddress::parse(url, |name| std::env::var(name).ok());
+        let variable = |name: &str| std::env::var(name).ok();
+        let address = StoreAddress::parse(url, variable);
         let address = address.map_err(|error| Failure::Usage(format!("--store: {error}")))?;
-        Ok(Some(Releases::open(database, ObjectStore::open(address))?))
+        Ok(Some(Releases::open(database, ObjectStore::open(address.with_changing_keys(variable)))?))
     }
 
     /// The data directory to read; of object storage a copy without rows, which is gone with the second value.
