@@ -21,6 +21,7 @@ def main() -> None:
     write("query_body", query_bodies())
     write("cursor", cursors())
     write("request_head", request_heads())
+    write("release_head", release_heads())
     write("search_query", questions())
     write("store_file", store_files())
     write("ledger_ops", ledger_histories())
@@ -119,6 +120,35 @@ def request_heads() -> dict[str, bytes]:
         "version": b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
     }
     return {name: bytes([number * 7 % 64, number * 29 % 256]) + wire for number, (name, wire) in enumerate(wires.items())}
+
+
+def release_heads() -> dict[str, bytes]:
+    """The first byte selects: 0 a head, 1 an outline without its checksum, 2 changes of a sound outline."""
+    def blob(digit: str, length: int) -> dict:
+        return {"sha256": digit * 64, "bytes": length}
+
+    version = {"store": blob("a", 4096), "outline": blob("b", 900), "parquet": blob("c", 5000)}
+    texts = {"dataset.toml": 'slug = "cities"\n', "changelog.md": "# \u00e8\n", "current": "1.0.0\n", "unpublished": ""}
+    head = {"format": 1, "texts": texts, "versions": {"1.0.0": version, "1.1.0-rc.1+b": version}}
+    heads = {
+        "head": head,
+        "head-empty": {"format": 1, "texts": {}, "versions": {}},
+        "head-newer": {**head, "format": 2},
+        "head-huge": {**head, "versions": {"1.0.0": {**version, "store": blob("a", 2**64 - 1)}}},
+    }
+    seeds = {name: b"\0" + json.dumps(head).encode() for name, head in heads.items()}
+
+    def outline(length: int, pieces: list[tuple[int, bytes]]) -> bytes:
+        places = b"".join(struct.pack("<QQ", at, len(piece)) for at, piece in pieces)
+        return b"\1MCOUTL\r\n" + struct.pack("<QI", length, len(pieces)) + places + b"".join(piece for _, piece in pieces)
+
+    seeds["outline"] = outline(5000, [(0, b"abc"), (4990, b"0123456789")])
+    seeds["outline-longest"] = outline(2**46, [(2**46 - 4, b"tail")])
+    seeds["outline-beyond"] = outline(100, [(2**64 - 2, b"tail")])
+    seeds["sound"] = b"\2"
+    for at in (8, 16, 20, 28, 60, 100, 116, 124, 140, 180, 300, 600):
+        seeds[f"changed-{at}"] = b"\2" + struct.pack("<HBB", at, at % 4, at % 7)
+    return seeds
 
 
 def questions() -> dict[str, bytes]:

@@ -15,6 +15,7 @@ pub mod page_header;
 pub mod page_mutations;
 pub mod parquet_convert;
 pub mod query_body;
+pub mod release_head;
 pub mod request_head;
 #[path = "../../tests/books/schema.rs"]
 mod schema;
