@@ -1,17 +1,25 @@
 #!/usr/bin/env python3
 """Three servers with one set of books on PostgreSQL, used through nginx while everything fails at random.
 
-    python tests/cluster/cluster.py --binaries target/debug                200 faults
-    python tests/cluster/cluster.py --binaries target/debug --short        12 faults
-    python tests/cluster/cluster.py --binaries target/debug --store        the versions in object storage, of rclone
+    python tests/cluster/cluster.py --binaries target/debug                    200 faults
+    python tests/cluster/cluster.py --binaries target/debug --short            12 faults
+    python tests/cluster/cluster.py --binaries target/debug --store rclone     the versions in object storage; or moto
+    python tests/cluster/cluster.py --binaries target/debug --swallow 1000     answers to so many commits are lost instead
 
-PostgreSQL has a synchronous standby. Killed without warning: servers, primary, standby. Servers are cut off from the
-database, held up, and lose answers to commits; the primary freezes, and the standby is promoted. Meanwhile customers walk
-through pages, stream, resume, download, and an operator sells credits and changes keys, at any server.
+PostgreSQL has a synchronous standby. Servers, primary, standby, store and the address of the database are machines with a
+network of their own, the load and nginx are at the bridge between them:
+
+    load, nginx ── bridge ─┬─ server 1, 2, 3
+                           ├─ gate (the address of the database) ─┬─ primary, standby
+                           └─ store
+
+Killed without warning: servers, primary, standby, store. They freeze, their links go down, and two of them lose each other.
+Connections are refused, answers to commits are lost, machines are gone for good, and the standby is promoted. Meanwhile
+customers walk through pages, stream, resume, download, and an operator sells credits, changes keys and publishes.
 
 Exit code 0 only if afterwards every answer that came whole is paid exactly once, nothing that was refused is paid, walks saw
 every row once, entries and balances add up, no reservation is left, and every key is what it should be at every server.
-Needs PostgreSQL, nginx, and the packages of requirements.txt beside this file.
+Needs root, iproute2, PostgreSQL, nginx, and the packages of requirements.txt beside this file.
 """
 
 import argparse
@@ -30,10 +38,11 @@ import psycopg
 
 import checks
 from database import USER, Database
+from machines import Network, enter
 from faults import Faults
-from load import USERS, Account, World, publish, use
+from load import USERS, Account, User, World, publish, use
 from servers import Balancer, Server
-from stores import Rclone
+from stores import STORES
 from wire import DatabaseProxy
 
 SERVERS = 3
@@ -45,6 +54,10 @@ LEASE_SECONDS, SETTLE_SECONDS = 10, 5
 OVERDUE_SECONDS_MAX = 60
 OVERDUE = """SELECT coalesce(max(extract(epoch FROM clock_timestamp() - s.lease_until)), 0)::float
     FROM reservation r JOIN server s ON s.id = r.server"""
+# Longest that a server may leave a transaction open with nothing under way: longer than the longest cut.
+IDLE_SECONDS_MAX = 20
+IDLE = """SELECT coalesce(max(extract(epoch FROM clock_timestamp() - state_change)), 0)::float
+    FROM pg_stat_activity WHERE state = 'idle in transaction' AND application_name = 'mercato'"""
 
 
 def main() -> int:
@@ -53,10 +66,12 @@ def main() -> int:
     parser.add_argument("--binaries", type=Path, required=True)
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--short", action="store_true", help=f"{SHORT_FAULTS} faults")
-    parser.add_argument("--store", action="store_true", help="the versions in object storage, which fails, too")
+    parser.add_argument("--swallow", type=int, metavar="N", help="no faults but N answers to commits that are lost")
+    parser.add_argument("--store", choices=sorted(STORES), help="the versions in object storage, which fails, too")
     parser.add_argument("--seed", type=int, default=None, help="the same faults again; their moments differ")
     parser.add_argument("--keep", type=Path, help="a new folder for logs and tables, which stays")
     given = parser.parse_args()
+    enter()
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mercato-cluster.") as name:
@@ -66,7 +81,7 @@ def main() -> int:
         folder.chmod(0o755)
         cluster = Cluster(given.binaries.resolve(), folder, given.store)
         try:
-            faults = cluster.endure(SHORT_FAULTS if given.short else given.faults, seed)
+            faults = cluster.endure(SHORT_FAULTS if given.short else given.faults, given.swallow, seed)
         finally:
             cluster.stop()
     for fault in faults:
@@ -75,17 +90,19 @@ def main() -> int:
 
 
 class Cluster:
-    """The database, the servers and nginx."""
+    """The database, the servers, the store and nginx."""
 
-    def __init__(self, binaries: Path, folder: Path, has_store: bool) -> None:
+    def __init__(self, binaries: Path, folder: Path, store: str | None) -> None:
         self.binaries, self.folder = binaries, folder
+        self.network = Network()
         (folder / "store").mkdir()
-        # Its files outlive it, those of moto do not.
-        self.store = Rclone(folder / "store") if has_store else None
+        self.store = None if store is None else STORES[store](folder / "store", self.network.machine("store"))
         self.balancer: Balancer | None = None
         self.servers: list[Server] = []
-        self.overdue = 0.0
-        self.database = Database(folder / "database")
+        self.overdue = self.longest_idle = 0.0
+        self.database = Database(folder / "database", self.network)
+        self.gate = self.network.machine("gate")
+        self.proxy = self.new_proxy()
         try:
             self._build()
         except BaseException:
@@ -110,13 +127,17 @@ class Cluster:
         for number in range(1, SERVERS + 1):
             folder = self.folder / f"server-{number}"
             folder.mkdir()
-            proxy = DatabaseProxy(lambda: self.database.primary.port)
-            self.servers.append(Server(self.binaries, folder, data, proxy, flags, variables))
+            machine = self.network.machine(f"server-{number}")
+            self.servers.append(Server(self.binaries, folder, machine, self.new_proxy(), data, flags, variables))
         for server in self.servers:
             server.start()
         for server in self.servers:
             server.wait_until_ready()
-        self.balancer = Balancer(self.folder / "nginx", [server.port for server in self.servers])
+        self.balancer = Balancer(self.folder / "nginx", [server.machine.address for server in self.servers])
+
+    def new_proxy(self) -> DatabaseProxy:
+        """A further way to the primary."""
+        return DatabaseProxy(self.gate, lambda: self.database.primary.machine.address)
 
     def publish(self, dataset: Path, rows: Path, version: str) -> None:
         """Publishes a version where the servers find it."""
@@ -138,8 +159,8 @@ class Cluster:
         return None
 
     def url(self) -> str:
-        """The books, past all proxies."""
-        return f"postgres://{USER}@127.0.0.1:{self.database.primary.port}/postgres"
+        """The books, for the operator's commands."""
+        return f"postgres://{USER}@{self.gate.address}:{self.proxy.port}/postgres"
 
     def tools(self, *arguments: Any) -> str:
         """What an operator's command prints."""
@@ -151,32 +172,36 @@ class Cluster:
             raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr}")
         return outcome.stdout
 
-    def account(self, bought: int, is_exact: bool) -> Account:
+    def account(self, user: User) -> Account:
         """A new customer."""
         books = ("--books", self.url(), "--json")
         made = json.loads(self.tools("account", "create", "--name", "load", *books))["id"]
-        self.tools("credits", "buy", "--account", made, "--credits", bought, *books)
-        key = json.loads(self.tools("key", "create", "--account", made, *books))["key"]
-        return Account(made, key, is_exact, bought)
+        self.tools("credits", "buy", "--account", made, "--credits", user.bought, *books)
+        cap = ("--credits-per-day", user.bought) if user.is_capped else ()
+        key = json.loads(self.tools("key", "create", "--account", made, *cap, *books))["key"]
+        return Account(made, key, user.is_exact, user.bought)
 
-    def endure(self, count: int, seed: int) -> list[str]:
+    def endure(self, count: int, swallowed: int | None, seed: int) -> list[str]:
         """Load and faults at the same time, then the checks."""
         assert self.balancer is not None
         world = World(self.balancer.port, self.servers, ROWS)
-        accounts = [self.account(bought, is_exact) for _, is_exact, bought in USERS]
+        accounts = [self.account(user) for user in USERS]
         began = time.monotonic()
-        threads = [threading.Thread(target=use, args=(world, action, account, seed + number))
-                   for number, ((action, _, _), account) in enumerate(zip(USERS, accounts, strict=True))]
+        threads = [threading.Thread(target=use, args=(world, user.action, account, seed + number))
+                   for number, (user, account) in enumerate(zip(USERS, accounts, strict=True))]
         threads.append(threading.Thread(target=self.watch, args=(world,)))
         if self.store is not None:
             threads.append(threading.Thread(target=publish, args=(world, self.publish_news)))
         for thread in threads:
             thread.start()
-        faults = Faults(self.database, self.servers, random.Random(seed), lambda: world.known.last_paid,
+        faults = Faults(self.database, self.gate, self.servers, random.Random(seed), lambda: world.known.last_paid,
                         self.store)
         try:
             time.sleep(2)
-            faults.cause(count)
+            if swallowed is None:
+                faults.cause(count)
+            else:
+                faults.swallow_many(swallowed)
             time.sleep(2)
         finally:
             world.over.set()
@@ -189,16 +214,17 @@ class Cluster:
         print(json.dumps({"seconds": round(seconds), "faults": dict(faults.counts), "met": dict(world.known.met.most_common()),
                           "acknowledged": len(world.known.paid), "refused": len(world.known.refused),
                           "longestBehindLeaseSeconds": round(self.overdue, 1),
+                          "longestIdleInTransactionSeconds": round(self.longest_idle, 1),
                           "secondsFromPromotionToPaidAnswer": [round(one, 2) for one in faults.promotions]}, indent=2))
         return found
 
     def watch(self, world: World) -> None:
-        """How long reservations stay behind the lease of their server."""
+        """How long reservations stay behind the lease of their server, and locks behind a server that says nothing."""
         while not world.over.wait(1):
             try:
                 with self.database.primary.connect() as connection:
-                    row = connection.execute(OVERDUE).fetchone()
-                    self.overdue = max(self.overdue, row[0] if row else 0)
+                    (overdue,), (idle,) = (connection.execute(text).fetchone() or (0,) for text in (OVERDUE, IDLE))
+                    self.overdue, self.longest_idle = max(self.overdue, overdue), max(self.longest_idle, idle)
             except psycopg.Error:
                 pass
 
@@ -207,6 +233,8 @@ class Cluster:
         found = list(world.known.faults)
         if self.overdue > OVERDUE_SECONDS_MAX:
             found.append(f"a reservation stayed {self.overdue:.0f} s behind the lease of its server")
+        if self.longest_idle > IDLE_SECONDS_MAX:
+            found.append(f"a transaction held its locks for {self.longest_idle:.0f} s while its server said nothing")
         for server in self.servers:
             found += self.compare_keys(server, world)
             newest = max(world.known.published, default=0)

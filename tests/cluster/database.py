@@ -11,15 +11,20 @@ from typing import Any
 
 import psycopg
 
-from stores import free_port
+from machines import PREFIX, Machine, Network
+from wire import PORT
 
 START_SECONDS_MAX = 60
 PROMOTE_SECONDS_MAX = 60
 USER = "mercato"
 # Kills of processes lose nothing that the kernel has, so no disk is waited for.
-SETTINGS = {"listen_addresses": "127.0.0.1", "fsync": "off", "max_connections": "100", "wal_level": "replica",
+SETTINGS = {"port": str(PORT), "fsync": "off", "max_connections": "100", "wal_level": "replica",
             "hot_standby": "on", "wal_keep_size": "256MB", "wal_retrieve_retry_interval": "200ms",
-            "log_min_messages": "fatal", "shared_buffers": "32MB", "max_wal_senders": "5"}
+            "log_min_messages": "fatal", "shared_buffers": "32MB", "max_wal_senders": "5",
+            "wal_sender_timeout": "10s", "wal_receiver_timeout": "10s"}
+# What a connection past all proxies waits for at most.
+CLIENT = {"connect_timeout": "5", "tcp_user_timeout": "5000", "keepalives_idle": "3", "keepalives_interval": "1",
+          "keepalives_count": "3"}
 
 
 def programs() -> Path:
@@ -46,8 +51,8 @@ def as_owner(folder: Path, command: list[Any]) -> list[str]:
 class Node:
     """One PostgreSQL server."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path, machine: Machine) -> None:
+        self.folder, self.machine = folder, machine
         self.data = folder / "data"
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
@@ -56,7 +61,7 @@ class Node:
 
     def run(self, *command: Any) -> None:
         """Runs one of its programs to the end."""
-        words = as_owner(self.folder, [programs() / command[0], *command[1:]])
+        words = self.machine.command(as_owner(self.folder, [programs() / command[0], *command[1:]]))
         outcome = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False)
         if outcome.returncode != 0:
             raise SystemExit(f"{' '.join(words)}: {outcome.stderr}")
@@ -65,11 +70,11 @@ class Node:
         """Starts it; processes of the one before may still be ending."""
         deadline = time.monotonic() + START_SECONDS_MAX
         settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        command = [programs() / "postgres", "-D", self.data, "-p", self.port, "-k", self.folder, *settings]
+        command = [programs() / "postgres", "-D", self.data, "-h", self.machine.address, "-k", self.folder, *settings]
         log = (self.folder / "log").open("ab")
         while time.monotonic() < deadline:
-            self.process = subprocess.Popen(as_owner(self.folder, command), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, cwd="/")
+            self.process = subprocess.Popen(self.machine.command(as_owner(self.folder, command)), cwd="/",
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             while self.process.poll() is None and time.monotonic() < deadline:
                 if self.is_ready():
                     return
@@ -87,8 +92,8 @@ class Node:
 
     def connect(self) -> "psycopg.Connection[Any]":
         """A connection past all proxies."""
-        return psycopg.connect(host="127.0.0.1", port=self.port, user=USER, dbname="postgres", autocommit=True,
-                               connect_timeout=5)
+        return psycopg.connect(host=self.machine.address, port=PORT, user=USER, dbname="postgres", autocommit=True,
+                               **CLIENT)
 
     def kill(self) -> None:
         """As if the machine had stopped; the processes of its sessions end when they notice."""
@@ -117,22 +122,28 @@ class Node:
 class Database:
     """Primary and standby."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, network: Network) -> None:
+        self.folder, self.network = folder, network
         folder.mkdir(mode=0o755)
-        self.nodes = 1
-        self.primary = Node(folder / "node-1", free_port())
+        self.nodes = 0
+        self.primary = self._new_node()
         self.primary.run("initdb", "--pgdata", self.primary.data, "--username", USER, "--auth=trust", "--encoding=UTF8",
                          "--locale=C", "--no-sync")
+        with (self.primary.data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all,replication all {PREFIX}0/24 trust\n")
         self.primary.start()
         self.standby = self.new_standby()
 
+    def _new_node(self) -> Node:
+        self.nodes += 1
+        name = f"node-{self.nodes}"
+        return Node(self.folder / name, self.network.machine(name))
+
     def new_standby(self) -> Node:
         """A standby, from a copy of the primary, which waits for it from now on."""
-        self.nodes += 1
-        standby = Node(self.folder / f"node-{self.nodes}", free_port())
-        standby.run("pg_basebackup", "-D", standby.data, "-h", "127.0.0.1", "-p", self.primary.port, "-U", USER, "-R",
-                    "-X", "stream", "-c", "fast", "--no-sync")
+        standby = self._new_node()
+        standby.run("pg_basebackup", "-D", standby.data, "-h", self.primary.machine.address, "-U", USER, "-R", "-X", "stream",
+                    "-c", "fast", "--no-sync")
         standby.start()
         self.primary.demand_standby(True)
         self.wait_until_synchronous()
@@ -169,6 +180,7 @@ class Database:
                 break
             except OSError:
                 time.sleep(0.1)
+        lost.machine.remove()
         return ordered
 
     def stop(self) -> None:

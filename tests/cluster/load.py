@@ -352,14 +352,26 @@ def publish(world: World, publication: Callable[[int], str | None]) -> None:
             world.known.counts("publication")
 
 
-# Who uses the cluster: what they do, whether it is told exactly, and what they have bought.
-USERS: list[tuple[Callable[[World, Account, random.Random], None], bool, int]] = [
-    (walk, False, BOUGHT), (walk, False, BOUGHT), (walk, True, BOUGHT), (walk, True, BOUGHT), (walk, False, POOR),
-    (stream, False, BOUGHT), (stream, False, BOUGHT), (resumed_stream, True, BOUGHT), (resumed_stream, True, BOUGHT),
-    (download, False, BOUGHT), (buy, False, BOUGHT), (change_keys, False, BOUGHT)]
+Action = Callable[[World, Account, random.Random], None]
 
 
-def use(world: World, action: Callable[[World, Account, random.Random], None], account: Account, seed: int) -> None:
+@dataclass(frozen=True)
+class User:
+    """Who uses the cluster: what they do, whether it is told exactly, what they have bought, and whether their key has a cap."""
+
+    action: Action
+    is_exact: bool = False
+    bought: int = BOUGHT
+    is_capped: bool = False
+
+
+USERS = [User(walk), User(walk), User(walk, is_capped=True), User(walk, is_exact=True), User(walk, is_exact=True),
+         User(walk, is_exact=True, is_capped=True), User(walk, bought=POOR), User(stream), User(stream, is_capped=True),
+         User(resumed_stream, is_exact=True), User(resumed_stream, is_exact=True), User(download), User(buy),
+         User(change_keys)]
+
+
+def use(world: World, action: Action, account: Account, seed: int) -> None:
     """One user until the load is over."""
     chance = random.Random(seed)
     while not world.over.is_set():

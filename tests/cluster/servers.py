@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from database import USER
+from machines import Machine
 from stores import free_port
 from wire import DatabaseProxy
 
+PORT = 8080
 START_SECONDS_MAX = 90
 STOP_SECONDS_MAX = 90
 ORDER_SECONDS_MAX = 30
@@ -25,14 +27,13 @@ class Unavailable(Exception):
 
 
 class Server:
-    """One server with a data directory of its own, which reaches the database through a proxy of its own. Its datasets are
-    a copy of `data`, or come out of a store, where `flags` and `variables` name one."""
+    """One server on a machine and with a data directory of its own, which reaches the database through a proxy of its own. Its
+    datasets are a copy of `data`, or come out of a store, where `flags` and `variables` name one."""
 
-    def __init__(self, binaries: Path, folder: Path, data: Path | None, proxy: DatabaseProxy, flags: tuple[str, ...] = (),
-                 variables: dict[str, str] | None = None) -> None:
-        self.binaries, self.folder, self.proxy = binaries, folder, proxy
-        self.flags, self.variables = flags, variables or {}
-        self.port = free_port()
+    def __init__(self, binaries: Path, folder: Path, machine: Machine, proxy: DatabaseProxy, data: Path | None,
+                 flags: tuple[str, ...], variables: dict[str, str]) -> None:
+        self.binaries, self.folder, self.machine, self.proxy = binaries, folder, machine, proxy
+        self.flags, self.variables = flags, variables
         self.log = folder / "server.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.codes: list[int] = []
@@ -45,11 +46,11 @@ class Server:
         """Starts it; where it ends because the database is away, it is started again, as an init system would."""
         command: list[Any] = [
             self.binaries / "mercato", "serve", "--data", self.folder / "data", "--books",
-            f"postgres://{USER}@127.0.0.1:{self.proxy.port}/postgres", "--listen", f"127.0.0.1:{self.port}", "--admin",
-            f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
+            f"postgres://{USER}@{self.proxy.machine.address}:{self.proxy.port}/postgres", "--listen",
+            f"{self.machine.address}:{PORT}", "--admin", f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
             "--drain-seconds", "10", "--checksum-rate", "0",
             *self.flags]
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(self.machine.command(command), stdin=subprocess.DEVNULL,
                                         stdout=self.log.open("ab"), stderr=subprocess.STDOUT,
                                         env=os.environ | self.variables)
 
@@ -66,7 +67,7 @@ class Server:
 
     def is_ready(self) -> bool:
         """What its own health says."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection(self.machine.address, PORT, timeout=5)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -86,7 +87,7 @@ class Server:
 
     def get(self, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
         """A status and a body, past the balancer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ORDER_SECONDS_MAX)
+        connection = http.client.HTTPConnection(self.machine.address, PORT, timeout=ORDER_SECONDS_MAX)
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
@@ -99,6 +100,11 @@ class Server:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    def freeze(self, is_frozen: bool) -> None:
+        """Stops it in its tracks, or lets it go on."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP if is_frozen else signal.SIGCONT)
 
     def forget(self) -> None:
         """Loses what it has fetched."""
@@ -154,22 +160,22 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Balancer:
-    """nginx with the configuration of docs/examples, before all servers."""
+    """nginx with the configuration of docs/examples, before all servers, on this machine."""
 
-    def __init__(self, folder: Path, ports: list[int]) -> None:
+    def __init__(self, folder: Path, addresses: list[str]) -> None:
         folder.mkdir()
         self.port = free_port()
         example = Path(__file__).resolve().parents[2] / "docs" / "examples" / "nginx.conf"
         text = example.read_text()
         # A server that refused a connection is asked again with the next request: the servers fail and return quickly here.
-        servers = " ".join(f"server 127.0.0.1:{port} max_fails=0;" for port in ports)
+        servers = " ".join(f"server {address}:{PORT} max_fails=0;" for address in addresses)
         text = text.replace("listen 80;", f"listen 127.0.0.1:{self.port};").replace("    listen [::]:80;\n", "")
         text = text.replace("server 127.0.0.1:8080;", servers)
         places = "".join(f"{name}_temp_path {folder}/{name}; "
                          for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         user = "user root; " if os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(f"{user}daemon off; pid {folder}/pid; error_log stderr crit;\nevents {{ }}\n"
-                                           f"http {{ access_log off; {places}\n{text} }}\n")
+                                           f"http {{ access_log off; proxy_connect_timeout 3s; {places}\n{text} }}\n")
         program = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = subprocess.Popen([program, "-c", str(folder / "nginx.conf")], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=(folder / "log").open("wb"))

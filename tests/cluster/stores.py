@@ -31,20 +31,25 @@ def program(name):
 
 
 class Store:
-    """A running server with one bucket. It can be killed and started again on the same port."""
+    """A running server with one bucket, on a machine of its own if one is given. It can be killed and started again on the
+    same port."""
 
     checks_keys = False
+    # Whether what it holds outlives a kill.
+    is_on_disk = False
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, folder, machine=None):
+        self.folder, self.machine = pathlib.Path(folder), machine
+        self.host = "127.0.0.1" if machine is None else machine.address
         self.port = free_port()
         self.log = open(self.folder / "store.log", "ab")
         self.start()
 
     def start(self):
+        command = self.command() if self.machine is None else self.machine.command(self.command())
         # A session of its own, so that everything it starts ends with it.
         self.process = subprocess.Popen(
-            self.command(), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True
         )
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
@@ -67,13 +72,13 @@ class Store:
         self.process.wait()
 
     def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def variables(self, port=None):
         """What a client finds it by, perhaps through another port."""
         checks = {"MERCATO_TEST_S3_CHECKS_KEYS": "1"} if self.checks_keys else {}
         return checks | {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port or self.port}",
+            "AWS_ENDPOINT_URL": f"http://{self.host}:{port or self.port}",
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": "us-east-1",
@@ -85,7 +90,7 @@ class Moto(Store):
     """In memory: a start after a kill is empty."""
 
     def command(self):
-        return [program("moto_server"), "-H", "127.0.0.1", "-p", str(self.port)]
+        return [program("moto_server"), "-H", self.host, "-p", str(self.port)]
 
     def make_bucket(self):
         request = urllib.request.Request(f"{self.endpoint()}/{BUCKET}", method="PUT")
@@ -96,11 +101,12 @@ class Rclone(Store):
     """Files of a folder, which outlive it."""
 
     checks_keys = True
+    is_on_disk = True
 
     def command(self):
         self.make_bucket()
         return [
-            program("rclone"), "serve", "s3", "--config", os.devnull, "--addr", f"127.0.0.1:{self.port}",
+            program("rclone"), "serve", "s3", "--config", os.devnull, "--addr", f"{self.host}:{self.port}",
             "--auth-key", f"{KEY},{SECRET}", "--vfs-cache-mode", "off", str(self.folder / "objects"),
         ]
 

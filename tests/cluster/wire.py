@@ -1,29 +1,34 @@
-"""A proxy between one server and the database, which reads PostgreSQL's messages as they pass: it cuts the server off, holds
-everything up, or swallows the answer to the next commit. Knows no books but the words of the statement that charges."""
+"""A proxy between one server and the database, at an address that stays when the database moves. It reads PostgreSQL's messages
+as they pass: it refuses connections, or swallows answers to commits. Knows no books but the words of statements that commit."""
 
 import socket
 import struct
 import threading
 from collections.abc import Callable
 
-CHARGES = b"INSERT INTO batch (server, number, places"
+from machines import Machine
+
+PORT = 5432
+# Statements that are transactions of their own: they charge, or put a void batch in the place of one of unknown outcome.
+COMMITTING = (b"INSERT INTO batch (server, number, places", b"INSERT INTO batch (server, number, is_void")
 CONNECT_SECONDS_MAX = 5
+# A silent connection is probed: after so long, so often, so many times.
+KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 3), (socket.TCP_KEEPCNT, 3))
 
 
 class DatabaseProxy:
-    """Listens on a port of its own."""
+    """Listens on a port of its own of a machine, and leads to the database at the address that `target` says."""
 
-    def __init__(self, target: Callable[[], int]) -> None:
-        self.target = target
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, machine: Machine, target: Callable[[], str]) -> None:
+        self.machine, self.target = machine, target
+        with machine.inside():
+            self.listener = socket.create_server((machine.address, 0), backlog=128)
         self.port = int(self.listener.getsockname()[1])
         self.lock = threading.Lock()
         self.open: set[socket.socket] = set()
         self.is_cut = False
-        self.is_armed = False
+        self.is_armed = self.is_armed_again = False
         self.swallowed = 0
-        self.flows = threading.Event()
-        self.flows.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -33,19 +38,21 @@ class DatabaseProxy:
             for end in self.open:
                 _end(end)
 
-    def stall(self) -> None:
-        """Passes nothing on, and ends nothing: as a network that loses everything."""
-        self.flows.clear()
-
-    def swallow_next(self) -> None:
-        """The answer to the next commit does not arrive, and its connection ends."""
-        self.is_armed = True
+    def swallow(self, is_armed_again: bool = False) -> None:
+        """The answer to the next commit does not arrive, and its connection ends; if armed again, so after each that arrived."""
+        self.is_armed, self.is_armed_again = True, is_armed_again
 
     def mend(self) -> None:
         """Everything passes again."""
         with self.lock:
-            self.is_cut = self.is_armed = False
-        self.flows.set()
+            self.is_cut = self.is_armed = self.is_armed_again = False
+
+    def swallows(self) -> bool:
+        """Whether the answer to the commit that passes now is swallowed."""
+        with self.lock:
+            is_swallowed = self.is_armed
+            self.is_armed = self.is_armed_again and not is_swallowed
+            return is_swallowed
 
     def _accept(self) -> None:
         while True:
@@ -53,15 +60,18 @@ class DatabaseProxy:
             threading.Thread(target=self._lead, args=(client,), daemon=True).start()
 
     def _lead(self, client: socket.socket) -> None:
-        self.flows.wait()
         try:
-            server = socket.create_connection(("127.0.0.1", self.target()), timeout=CONNECT_SECONDS_MAX)
+            with self.machine.inside():
+                server = socket.create_connection((self.target(), PORT), timeout=CONNECT_SECONDS_MAX)
         except OSError:
             _end(client)
             return
         server.settimeout(None)
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in KEEPALIVE:
+                end.setsockopt(socket.IPPROTO_TCP, option, value)
         with self.lock:
             if self.is_cut:
                 _end(client), _end(server)
@@ -94,18 +104,13 @@ class _Link:
         reader = self.client.makefile("rb")
         length = _exactly(reader, 4)
         self.server.sendall(length + _exactly(reader, struct.unpack("!I", length)[0] - 4))
-        charging: set[bytes] = set()
+        committing: set[bytes] = set()
         while True:
             letter, body = _message(reader)
-            self.proxy.flows.wait()
-            if letter == b"P" and CHARGES in body:
-                charging.add(body.split(b"\0", 1)[0])
-            else:
-                commits = letter == b"Q" and body.startswith(b"COMMIT")
-                charges = letter == b"B" and body.split(b"\0", 2)[1] in charging
-                with self.proxy.lock:
-                    if (commits or charges) and self.proxy.is_armed:
-                        self.proxy.is_armed, self.is_swallowing = False, True
+            if letter == b"P" and any(text in body for text in COMMITTING):
+                committing.add(body.split(b"\0", 1)[0])
+            elif letter == b"Q" and body.startswith(b"COMMIT") or letter == b"B" and body.split(b"\0", 2)[1] in committing:
+                self.is_swallowing = self.is_swallowing or self.proxy.swallows()
             self.server.sendall(letter + struct.pack("!I", len(body) + 4) + body)
 
     def answers(self) -> None:
@@ -113,7 +118,6 @@ class _Link:
         reader = self.server.makefile("rb")
         while True:
             letter, body = _message(reader)
-            self.proxy.flows.wait()
             if self.is_swallowing:
                 if letter == b"Z":
                     self.proxy.swallowed += 1
