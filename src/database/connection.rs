@@ -24,6 +24,12 @@ use super::address::{DatabaseAddress, innermost};
 const OPEN_TIME: Duration = Duration::from_secs(10);
 /// How long the farewell to the database may take.
 const CLOSE_TIME: Duration = Duration::from_millis(200);
+/// The database probes a connection that is silent, as the connection probes the database (`address.rs`). Without it, those of
+/// a machine that is gone stay for two hours.
+const PROBES: &str =
+    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3";
+/// A transaction in which the database hears nothing for so long ends, and gives its locks back.
+const LOCKS_AT_MOST: &str = "SET idle_in_transaction_session_timeout = '10s'";
 
 /// Arguments of a statement.
 pub type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -91,7 +97,20 @@ impl Connection {
             let set = driver.run(async { Ok(timeout_at(deadline, client.batch_execute(isolation)).await) });
             set.map_err(|error| trouble(&error))?.map_err(|_| late())?.map_err(|error| trouble(&error))?;
         }
-        Ok(Connection { client, driver, statements: HashMap::new() })
+        let mut opened = Connection { client, driver, statements: HashMap::new() };
+        match opened.run(PROBES) {
+            Err(Trouble::Gone(reason)) => return Err(Trouble::Gone(reason)),
+            Err(trouble) => tracing::debug!(%trouble, "the database probes connections as it likes"),
+            Ok(()) => {}
+        }
+        Ok(opened)
+    }
+
+    /// Connects for transactions that hold locks while this process decides: they end when it says nothing for 10 s.
+    pub fn open_to_lock(address: &DatabaseAddress) -> Result<Connection, Trouble> {
+        let mut connection = Connection::open(address)?;
+        connection.run(LOCKS_AT_MOST)?;
+        Ok(connection)
     }
 
     /// Whether the connection is known to be lost.
@@ -217,9 +236,9 @@ fn trouble(error: &postgres::Error) -> Trouble {
         };
     }
     // Class 08: the connection; 40003: whether the statement was completed is unknown; 53: no room or no connections; 57P: the
-    // server stops or starts; 25006: a standby that only reads.
+    // server stops or starts; 25006: a standby that only reads; 25P03: nothing was heard of the transaction for too long.
     let is_away = ["08", "53", "57P"].iter().any(|class| code.code().starts_with(class))
-        || matches!(code.code(), "40003" | "25006");
+        || matches!(code.code(), "40003" | "25006" | "25P03");
     if is_away { Trouble::Gone(message) } else { Trouble::Refused(message) }
 }
 

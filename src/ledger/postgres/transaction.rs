@@ -133,7 +133,7 @@ impl Link {
         if let Some(connection) = self.connection.as_ref().filter(|connection| !connection.lock().is_lost()) {
             return Ok(Arc::clone(connection));
         }
-        let connection = Arc::new(Mutex::new(Connection::open(&self.address)?));
+        let connection = Arc::new(Mutex::new(Connection::open_to_lock(&self.address)?));
         self.connection = Some(Arc::clone(&connection));
         self.batches.reconnects.fetch_add(u64::from(self.had_one), Ordering::Relaxed);
         self.had_one = true;

@@ -269,6 +269,38 @@ fn refuses_charges_while_database_is_away() {
 }
 
 #[test]
+fn locks_nothing_for_server_that_says_nothing_any_more() {
+    let Some(place) = Place::new() else { return };
+    let proxy = Proxy::before(socket());
+    let (silent, other) = (place.open_behind(&proxy), place.open());
+    let account = customer(&silent, 100);
+    let order = ChargeRequest { claim: claimed("key", "{}"), ..page(&account, 30, noon()) };
+    until("an account", SECOND, || {
+        other.account(account.id()).is_some_and(|account| account.credits() == 100)
+    });
+    proxy.hold_next();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| silent.charge(&order).and_then(Pending::durable));
+        until("the commit", 5 * SECOND, || !proxy.is_holding());
+        let began = Instant::now();
+        let charged = loop {
+            // A request does not wait for a lock for ever.
+            match charge(&other, &handle(&other, account.id()), 5, noon()) {
+                Err(ChargeError::Unavailable { .. }) if began.elapsed() < 15 * SECOND => {}
+                charged => break charged,
+            }
+        };
+        // Whatever came of it, the silent one goes on.
+        proxy.cut();
+        proxy.mend();
+        let paid = late.join().unwrap().map_or(0, |receipt| receipt.charged);
+        until("the outcome", 5 * SECOND, || other.verify().unwrap().credits == 100 - 5 - paid);
+        assert_eq!(charged.unwrap().charged, 5);
+        assert!(other.verify().unwrap().is_balanced());
+    });
+}
+
+#[test]
 fn settles_streams_of_server_that_is_cut_off_and_ends_them() {
     let Some(place) = Place::new() else { return };
     let proxy = Proxy::before(socket());

@@ -1,5 +1,5 @@
-//! A proxy in front of the database, which reads the messages that pass: it swallows the answer to the next commit, or cuts
-//! everything off. Does not depend on the books.
+//! A proxy in front of the database, which reads the messages that pass: it swallows the answer to the next commit, holds the
+//! next commit back, or cuts everything off. Does not depend on the books.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -33,6 +33,8 @@ struct Shared {
     held_back: Mutex<Option<Fate>>,
     /// Whether the answer to the next commit is swallowed.
     is_armed: AtomicBool,
+    /// Whether the next commit is held back.
+    is_holding: AtomicBool,
     is_cut: AtomicBool,
     swallowed: AtomicUsize,
     open: Mutex<Vec<(TcpStream, UnixStream)>>,
@@ -63,6 +65,15 @@ impl Proxy {
     /// The answer to the next commit does not come.
     pub fn swallow_next(&self) {
         self.shared.is_armed.store(true, Ordering::SeqCst);
+    }
+
+    /// The next commit does not reach the database, and nothing else on its connection.
+    pub fn hold_next(&self) {
+        self.shared.is_holding.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_holding(&self) -> bool {
+        self.shared.is_holding.load(Ordering::SeqCst)
     }
 
     pub fn is_armed(&self) -> bool {
@@ -137,6 +148,11 @@ impl Shared {
                 let statement = body.split(|byte| *byte == 0).nth(1).unwrap_or_default().to_vec();
                 let commits = letter == b'Q' && body.starts_with(b"COMMIT");
                 let charges = letter == b'B' && charging.contains(&statement);
+                if commits && self.is_holding.swap(false, Ordering::SeqCst) {
+                    // Until the other side ends it.
+                    io::copy(&mut from, &mut io::sink())?;
+                    return Ok(());
+                }
                 if commits || charges {
                     let fate = *self.held_back.lock().unwrap();
                     if fate == Some(Fate::Lost) {
