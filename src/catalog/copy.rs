@@ -10,6 +10,7 @@ use std::sync::{MutexGuard, PoisonError};
 use mercato_format::outline::inflate;
 use semver::Version;
 
+pub use super::files::data_directory::UNPUBLISHED_FILE;
 use super::files::text_file;
 pub use super::load::TEXT_FILES;
 use super::load::{FolderMark, MARK_SIZE_BYTES_MAX, store_files};
@@ -81,11 +82,16 @@ impl Catalog {
         Held(self.marks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says how to hear at once of versions that other servers published. `is_copy`: the folders are copies, and a change to
-    /// them by an operator of this server would be lost.
-    pub fn follow(&self, refresh: Box<dyn Fn() + Send + Sync>, is_copy: bool) {
+    /// Says how to hear at once of versions that other servers published, and whether a dataset without a folder is published
+    /// elsewhere. `is_copy`: the folders are copies, and a change to them by an operator of this server would be lost.
+    pub fn follow(
+        &self,
+        refresh: Box<dyn Fn() + Send + Sync>,
+        is_missing: Box<dyn Fn(&Slug) -> bool + Send + Sync>,
+        is_copy: bool,
+    ) {
         // A second one has no use for it.
-        drop(self.followed.set(super::Followed { refresh, is_copy }));
+        drop(self.followed.set(super::Followed { refresh, is_missing, is_copy }));
     }
 
     /// Looks for versions that other servers published, where there are such.
@@ -93,6 +99,11 @@ impl Catalog {
         if let Some(followed) = self.followed.get() {
             (followed.refresh)();
         }
+    }
+
+    /// Whether a dataset that is not served here is published, and could not be copied yet.
+    pub fn is_missing(&self, slug: &Slug) -> bool {
+        self.followed.get().is_some_and(|followed| (followed.is_missing)(slug))
     }
 
     /// Whether the folders are copies of what is published elsewhere.

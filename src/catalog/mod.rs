@@ -79,6 +79,7 @@ pub struct Catalog {
 /// How a server hears of what others published.
 struct Followed {
     refresh: Box<dyn Fn() + Send + Sync>,
+    is_missing: Box<dyn Fn(&Slug) -> bool + Send + Sync>,
     is_copy: bool,
 }
 

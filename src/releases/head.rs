@@ -8,7 +8,7 @@ use mercato_format::outline::{OUTLINE_BYTES_MAX, STORE_FILE_BYTES_MAX};
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::copy::TEXT_FILES;
+use crate::catalog::copy::{TEXT_FILES, UNPUBLISHED_FILE};
 use crate::catalog::publish::RETAINED_VERSION_COUNT_MAX;
 use crate::objects::Digest;
 
@@ -112,6 +112,11 @@ struct Form {
 }
 
 impl Head {
+    /// Whether servers show the dataset.
+    pub(super) fn is_published(&self) -> bool {
+        !self.versions.is_empty() && !self.texts.contains_key(UNPUBLISHED_FILE)
+    }
+
     /// The bytes of the table.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         self.check()?;

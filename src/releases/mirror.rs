@@ -8,7 +8,7 @@
 //! One thread with a connection of its own. While the database is away everything goes on as it was, and the thread connects
 //! again by itself. Without an object store all servers share one directory, and only the generation counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -96,6 +96,8 @@ pub(super) struct Known {
     pub(super) blobs: BTreeMap<Slug, Blobs>,
     /// Heads that could not be laid out.
     pub(super) failed: BTreeMap<Slug, Head>,
+    /// Published datasets that could not be laid out at once. They count only while the catalogue does not serve them.
+    missing: BTreeSet<Slug>,
     /// Datasets whose heads this program cannot read.
     pub(super) refused: BTreeMap<String, String>,
 }
@@ -137,7 +139,9 @@ impl Prepared {
         let Prepared { shared, connection } = self;
         let (stop, stopped) = bounded(0);
         let (refreshes, asked) = bounded::<Sender<()>>(REFRESHES_MAX);
-        catalog.follow(Box::new(move || refresh(&refreshes)), shared.store.is_some());
+        let known = Arc::clone(&shared);
+        let is_missing = Box::new(move |slug: &Slug| known.known().missing.contains(slug));
+        catalog.follow(Box::new(move || refresh(&refreshes)), is_missing, shared.store.is_some());
         if shared.store.is_some() {
             fetching::start(&shared, catalog, clock, &reload, &stopped)?;
         }
@@ -259,6 +263,7 @@ impl Shared {
         }
         let mut known = self.known();
         known.blobs.retain(|slug, _| is_known(slug.as_str()));
+        known.missing.retain(|slug| is_known(slug.as_str()));
         known.failed.clear();
         known.refused.clear();
     }
@@ -301,11 +306,20 @@ impl Shared {
                 let mut known = self.known();
                 known.blobs.insert(slug.clone(), head.versions.clone());
                 known.failed.remove(slug);
+                if !head.is_published() {
+                    known.missing.remove(slug);
+                }
                 true
             }
             Err(error) => {
                 tracing::warn!(dataset = %slug, %error, "a publication cannot be laid out; trying again");
-                self.known().failed.insert(slug.clone(), head.clone());
+                let mut known = self.known();
+                known.failed.insert(slug.clone(), head.clone());
+                if head.is_published() {
+                    known.missing.insert(slug.clone());
+                } else {
+                    known.missing.remove(slug);
+                }
                 false
             }
         }

@@ -313,9 +313,15 @@ fn serves_what_is_here_while_the_store_is_away() {
     let site = elsewhere.server("a", &[]);
     let key = key_for(&[&site]);
     assert_eq!(site.query("numbers", &key, "{}").status, 200);
-    assert_eq!(site.get("/api/v1/datasets/others").status, 404, "nothing is known of its columns");
+    let others = site.get("/api/v1/datasets/others");
+    assert_eq!((others.status, others.refusal().2.as_str()), (503, "DATASET_AWAY"), "it is published");
+    assert_eq!(site.get("/api/v1/datasets/nothing").status, 404);
     let waited = wait_for_servers(&elsewhere.database(), generation + 1, Duration::from_secs(1)).unwrap();
     assert_eq!((waited.serving, waited.lagging.len()), (0, 1), "it does not serve the whole generation");
+    elsewhere.change("others", |data, slug| unpublish(data, slug).unwrap());
+    wait_until("what is withdrawn is nothing to wait for", || {
+        site.get("/api/v1/datasets/others").status == 404
+    });
 }
 
 #[test]

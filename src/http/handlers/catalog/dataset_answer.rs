@@ -56,6 +56,7 @@ pub(in crate::http) fn find_named(
     match snapshot.get(slug.as_str()) {
         Some(Entry::Serving(dataset)) => Ok(Arc::clone(dataset)),
         Some(Entry::Quarantined { .. }) => Err(out_of_service(slug.as_str())),
+        None if app.catalog.is_missing(&slug) => Err(not_copied(&slug)),
         None => Err(not_published(app, &snapshot, &slug)),
     }
 }
@@ -72,6 +73,13 @@ fn not_published(app: &App, snapshot: &Snapshot, slug: &Slug) -> ApiError {
     ApiError::new(ErrorKind::NotFound, format!("no dataset `{slug}` is published"))
         .with_reason("DATASET_NOT_FOUND", hint)
         .with_suggestion(meant)
+}
+
+/// The error of a dataset that is published, and of which this server has nothing yet.
+fn not_copied(slug: &Slug) -> ApiError {
+    let message = format!("`{slug}` is being fetched; the other datasets are not concerned");
+    ApiError::unavailable(message, RETRY_AFTER_AWAY_SECONDS)
+        .with_reason("DATASET_AWAY", "try again after Retry-After; nothing was charged")
 }
 
 /// The nearest served slug and a hint. Datasets that are not served must not be revealed.
