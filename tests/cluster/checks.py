@@ -33,6 +33,12 @@ RESERVATIONS = "SELECT id, account, server, credits, delivered FROM reservation 
 RESERVED = "SELECT id, reserved FROM account WHERE reserved <> 0 LIMIT 5"
 
 
+def of_sessions(connection: "psycopg.Connection[Any]", most: int) -> list[str]:
+    """The database keeps no connection of which nobody is left. The load is over."""
+    row = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mercato'").fetchone()
+    return [f"the database has {row[0]} connections, the servers have {most} at most"] if row and row[0] > most else []
+
+
 def of_tables(connection: "psycopg.Connection[Any]") -> list[str]:
     """What must hold whatever customers know. The servers are idle."""
     faults = []

@@ -54,6 +54,9 @@ LEASE_SECONDS, SETTLE_SECONDS = 10, 5
 OVERDUE_SECONDS_MAX = 60
 OVERDUE = """SELECT coalesce(max(extract(epoch FROM clock_timestamp() - s.lease_until)), 0)::float
     FROM reservation r JOIN server s ON s.id = r.server"""
+TOOL_SECONDS_MAX = 180
+# Connections of a server to the database.
+SESSIONS_MAX = 6
 # Longest that a server may leave a transaction open with nothing under way: longer than the longest cut.
 IDLE_SECONDS_MAX = 20
 IDLE = """SELECT coalesce(max(extract(epoch FROM clock_timestamp() - state_change)), 0)::float
@@ -102,7 +105,8 @@ class Cluster:
         self.overdue = self.longest_idle = 0.0
         self.database = Database(folder / "database", self.network)
         self.gate = self.network.machine("gate")
-        self.proxy = self.new_proxy()
+        self.proxies: dict[str, DatabaseProxy] = {}
+        self.proxy = self.new_proxy("operator")
         try:
             self._build()
         except BaseException:
@@ -127,17 +131,18 @@ class Cluster:
         for number in range(1, SERVERS + 1):
             folder = self.folder / f"server-{number}"
             folder.mkdir()
-            machine = self.network.machine(f"server-{number}")
-            self.servers.append(Server(self.binaries, folder, machine, self.new_proxy(), data, flags, variables))
+            machine, proxy = self.network.machine(folder.name), self.new_proxy(folder.name)
+            self.servers.append(Server(self.binaries, folder, machine, proxy, data, flags, variables))
         for server in self.servers:
             server.start()
         for server in self.servers:
             server.wait_until_ready()
         self.balancer = Balancer(self.folder / "nginx", [server.machine.address for server in self.servers])
 
-    def new_proxy(self) -> DatabaseProxy:
+    def new_proxy(self, name: str) -> DatabaseProxy:
         """A further way to the primary."""
-        return DatabaseProxy(self.gate, lambda: self.database.primary.machine.address)
+        self.proxies[name] = DatabaseProxy(self.gate, lambda: self.database.primary.machine.address)
+        return self.proxies[name]
 
     def publish(self, dataset: Path, rows: Path, version: str) -> None:
         """Publishes a version where the servers find it."""
@@ -167,7 +172,7 @@ class Cluster:
         command = [str(part) for part in (self.binaries / "mercato-tools", *arguments)]
         variables = {} if self.store is None else self.store.variables()
         outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-                                 env=os.environ | variables)
+                                 env=os.environ | variables, timeout=TOOL_SECONDS_MAX)
         if outcome.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr}")
         return outcome.stdout
@@ -186,6 +191,8 @@ class Cluster:
         assert self.balancer is not None
         world = World(self.balancer.port, self.servers, ROWS)
         accounts = [self.account(user) for user in USERS]
+        for server in self.servers:
+            server.wait_until_known([account.key for account in accounts])
         began = time.monotonic()
         threads = [threading.Thread(target=use, args=(world, user.action, account, seed + number))
                    for number, (user, account) in enumerate(zip(USERS, accounts, strict=True))]
@@ -194,8 +201,8 @@ class Cluster:
             threads.append(threading.Thread(target=publish, args=(world, self.publish_news)))
         for thread in threads:
             thread.start()
-        faults = Faults(self.database, self.gate, self.servers, random.Random(seed), lambda: world.known.last_paid,
-                        self.store)
+        faults = Faults(self.database, self.gate, self.proxies, self.servers, random.Random(seed),
+                        lambda: world.known.last_paid, self.store)
         try:
             time.sleep(2)
             if swallowed is None:
@@ -242,6 +249,7 @@ class Cluster:
             if newest and (served is None or int(served.split(".")[1]) < newest):
                 found.append(f"{server.folder.name} serves news {served}, 1.{newest}.0 was published")
         with self.database.primary.connect() as connection:
+            found += checks.of_sessions(connection, SERVERS * SESSIONS_MAX)
             found += checks.of_tables(connection)
             found += checks.of_requests(connection, world.known)
             found += checks.of_accounts(connection, world.known, accounts)

@@ -10,6 +10,7 @@ from database import Database
 from machines import Machine, part
 from servers import Server
 from stores import Store
+from wire import DatabaseProxy
 
 LONGEST_SECONDS = 4.0
 # Longer than a lease, so that others settle the streams of a server that is cut off.
@@ -26,8 +27,9 @@ class Faults:
     """Does harm, mends it and counts."""
 
     database: Database
-    # The machine with the address of the database, which leads on to the primary.
+    # The machine with the address of the database, which leads on to the primary, and its ways by who takes them.
     gate: Machine
+    proxies: dict[str, DatabaseProxy]
     servers: list[Server]
     chance: random.Random
     # The moment of the newest answer that was paid for.
@@ -202,18 +204,17 @@ class Faults:
         server.proxy.mend()
 
     def swallow_many(self, count: int) -> None:
-        """The answers to so many commits are lost, at each server again as soon as one arrived."""
-        proxies = [server.proxy for server in self.servers]
-        for proxy in proxies:
+        """The answers to so many commits are lost, on each way again as soon as one arrived."""
+        for proxy in self.proxies.values():
             proxy.swallow(is_armed_again=True)
         deadline = time.monotonic() + SWALLOW_SECONDS_MAX
-        while sum(proxy.swallowed for proxy in proxies) < count:
+        while (done := sum(proxy.swallowed for proxy in self.proxies.values())) < count:
             if time.monotonic() > deadline:
-                raise SystemExit(f"{sum(proxy.swallowed for proxy in proxies)} of {count} answers were swallowed in time")
+                raise SystemExit(f"{done} of {count} answers were swallowed within {SWALLOW_SECONDS_MAX} s")
             time.sleep(0.1)
-        for server in self.servers:
-            server.proxy.mend()
-            self.counts[f"answer to a commit swallowed, {server.folder.name}"] += server.proxy.swallowed
+        for name, proxy in self.proxies.items():
+            proxy.mend()
+            self.counts[f"answer to a commit swallowed, {name}"] = proxy.swallowed
 
     def promote(self) -> None:
         """The primary is lost for good, in half of the cases with its link, so that nobody is told before the address moves."""
@@ -225,9 +226,10 @@ class Faults:
             self.wait()
         ordered = self.database.promote()
         if is_silent:
-            for server in self.servers:
-                server.proxy.cut()
-                server.proxy.mend()
+            # The machine that has the address now knows no connection of the former one.
+            for proxy in self.proxies.values():
+                proxy.cut()
+                proxy.mend()
         deadline = time.monotonic() + PAID_SECONDS_MAX
         while self.last_paid() < ordered and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -338,6 +338,14 @@ def change_keys(world: World, account: Account, chance: random.Random) -> None:
 
 def publish(world: World, publication: Callable[[int], str | None]) -> None:
     """Publishes one version after the other, each until it is acknowledged."""
+    try:
+        publish_all(world, publication)
+    except Exception as error:  # noqa: BLE001 - the load must not go on without publications and say nothing
+        world.known.fault(f"publish: {error!r}")
+
+
+def publish_all(world: World, publication: Callable[[int], str | None]) -> None:
+    """The same; a command that does not end is an error."""
     number = 0
     while not world.over.wait(1):
         number += 1

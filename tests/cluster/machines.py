@@ -4,6 +4,7 @@ no servers."""
 import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,10 +21,12 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def enter() -> None:
-    """Goes on with this program in a namespace that reaches nothing, and ends with it."""
+    """Goes on with this program in a network that reaches nothing. Whatever it starts ends with it, also where it is killed."""
     if os.environ.pop(INSIDE, None):
+        # The first process of a namespace hears no signal that it does not ask for.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
         return
-    command = ["unshare", "--net", "--mount"]
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         raise SystemExit(f"each machine is a network namespace, which takes root and CAP_SYS_ADMIN: {tried.stderr.strip()}")

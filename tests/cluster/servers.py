@@ -20,6 +20,7 @@ PORT = 8080
 START_SECONDS_MAX = 90
 STOP_SECONDS_MAX = 90
 ORDER_SECONDS_MAX = 30
+KNOWN_SECONDS_MAX = 10
 
 
 class Unavailable(Exception):
@@ -47,9 +48,8 @@ class Server:
         command: list[Any] = [
             self.binaries / "mercato", "serve", "--data", self.folder / "data", "--books",
             f"postgres://{USER}@{self.proxy.machine.address}:{self.proxy.port}/postgres", "--listen",
-            f"{self.machine.address}:{PORT}", "--admin", f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
-            "--drain-seconds", "10", "--checksum-rate", "0",
-            *self.flags]
+            f"{self.machine.address}:{PORT}", "--admin", f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0",
+            "--requests-per-day", "0", "--drain-seconds", "10", "--checksum-rate", "0", *self.flags]
         self.process = subprocess.Popen(self.machine.command(command), stdin=subprocess.DEVNULL,
                                         stdout=self.log.open("ab"), stderr=subprocess.STDOUT,
                                         env=os.environ | self.variables)
@@ -75,6 +75,14 @@ class Server:
             return False
         finally:
             connection.close()
+
+    def wait_until_known(self, keys: list[str]) -> None:
+        """Until it has heard of new keys."""
+        deadline = time.monotonic() + KNOWN_SECONDS_MAX
+        while any(self.account_status(key) != 200 for key in keys):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{self.folder.name} does not know a key after {KNOWN_SECONDS_MAX} s")
+            time.sleep(0.05)
 
     def account_status(self, key: str) -> int:
         """What the owner of a key is answered here."""

@@ -1,6 +1,7 @@
 """A proxy between one server and the database, at an address that stays when the database moves. It reads PostgreSQL's messages
 as they pass: it refuses connections, or swallows answers to commits. Knows no books but the words of statements that commit."""
 
+import re
 import socket
 import struct
 import threading
@@ -12,8 +13,10 @@ PORT = 5432
 # Statements that are transactions of their own: they charge, or put a void batch in the place of one of unknown outcome.
 COMMITTING = (b"INSERT INTO batch (server, number, places", b"INSERT INTO batch (server, number, is_void")
 CONNECT_SECONDS_MAX = 5
-# A silent connection is probed: after so long, so often, so many times.
-KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 3), (socket.TCP_KEEPCNT, 3))
+# How a session asks for probes of its connection when that is silent.
+PROBES = {b"tcp_keepalives_idle": socket.TCP_KEEPIDLE, b"tcp_keepalives_interval": socket.TCP_KEEPINTVL,
+          b"tcp_keepalives_count": socket.TCP_KEEPCNT}
+PROBE = re.compile(b"SET (" + b"|".join(PROBES) + b") = ([0-9]+)")
 
 
 class DatabaseProxy:
@@ -70,8 +73,6 @@ class DatabaseProxy:
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for option, value in KEEPALIVE:
-                end.setsockopt(socket.IPPROTO_TCP, option, value)
         with self.lock:
             if self.is_cut:
                 _end(client), _end(server)
@@ -111,6 +112,10 @@ class _Link:
                 committing.add(body.split(b"\0", 1)[0])
             elif letter == b"Q" and body.startswith(b"COMMIT") or letter == b"B" and body.split(b"\0", 2)[1] in committing:
                 self.is_swallowing = self.is_swallowing or self.proxy.swallows()
+            if letter == b"Q":
+                # As the database would, if there were nobody between.
+                for name, value in PROBE.findall(body):
+                    self.client.setsockopt(socket.IPPROTO_TCP, PROBES[name], int(value))
             self.server.sendall(letter + struct.pack("!I", len(body) + 4) + body)
 
     def answers(self) -> None:
