@@ -285,7 +285,7 @@ mod tests {
         let both = "postgres://shop@a.test:5433,b.test:5434/books?target_session_attrs=read-write";
         assert_eq!(shown(both), "postgres://a.test:5433,b.test:5434/books");
         assert_eq!(shown("postgres://shop@a.test,b.test/books"), "postgres://a.test:5432,b.test:5432/books");
-        let one_port = "postgres://shop@/books?host=a.test,b.test&port=5433";
+        let one_port = "postgres://shop@/books?host=a.test&host=b.test&port=5433";
         assert_eq!(shown(one_port), "postgres://a.test:5433,b.test:5433/books");
     }
 
