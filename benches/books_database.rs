@@ -8,18 +8,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mercato::clock::{Clock, SystemClock};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{AccountHandle, AccountId, ChargeRequest, Ledger, Pending};
-use postgres::{Client, NoTls};
+use mercato::ledger::{Ledger, Pending};
 
-/// Names the database of the tests.
-const DATABASE_VARIABLE: &str = "MERCATO_TEST_POSTGRES";
+use books::{Place, now, order};
+
+#[path = "shared/books.rs"]
+mod books;
+
 const SERVERS: usize = 3;
 const CLIENTS_PER_SERVER: usize = 64;
 const ACCOUNTS: usize = 192;
-const CREDITS: u64 = 1_000_000_000;
-const ROWS: u64 = 10;
 const WORK_TIME: Duration = Duration::from_secs(8);
 const QUICK_TIME: Duration = Duration::from_millis(800);
 /// The schema of the bench, which is made anew.
@@ -46,14 +44,15 @@ struct Measured {
 }
 
 fn main() {
-    let Ok(url) = std::env::var(DATABASE_VARIABLE) else {
+    let Some(url) = books::url() else {
         println!("skipped: run it as `tests/books/postgres.sh --durable cargo bench --bench books_database`");
         return;
     };
     let time = if std::env::args().any(|argument| argument == "--quick") { QUICK_TIME } else { WORK_TIME };
-    let place = Place::new(&url);
+    let place = Place::new(&url, SCHEMA);
+    place.client().batch_execute(PLAIN_TABLES).unwrap();
     let ledgers: Vec<Ledger> = (0..SERVERS).map(|_| place.open()).collect();
-    let accounts = place.accounts(&ledgers);
+    let accounts = place.accounts(&ledgers, ACCOUNTS);
     let charge = |server: usize, account: usize| {
         let account = accounts.get(server).and_then(|of| of.get(account % ACCOUNTS)).unwrap();
         ledgers.get(server).unwrap().charge(&order(account)).and_then(Pending::durable).unwrap();
@@ -65,7 +64,7 @@ fn main() {
             let mut connection = place.client();
             let statement = connection.prepare(text).unwrap();
             move || {
-                let (account, amount) = ((client % ACCOUNTS) as i64 + 1, ROWS as i64);
+                let (account, amount) = ((client % ACCOUNTS) as i64 + 1, books::ROWS as i64);
                 connection.execute(&statement, &[&account, &amount, &now()]).unwrap();
             }
         }
@@ -83,16 +82,6 @@ fn main() {
     let report = ledgers.first().unwrap().verify().unwrap();
     assert!(report.is_balanced(), "{report:?}");
     print(&measured, report.entries, &place.setting("fsync"));
-}
-
-fn now() -> i64 {
-    SystemClock.now().unix_millis()
-}
-
-fn order(account: &AccountHandle) -> ChargeRequest {
-    let (dataset, request_id) = ("orders".to_owned(), "request".to_owned());
-    let (account, at) = (account.clone(), SystemClock.now());
-    ChargeRequest { account, key: None, rows: ROWS, dataset, request_id, claim: None, at }
 }
 
 /// Has so many clients do a piece of work again and again, each with what `begin` makes for it.
@@ -145,56 +134,4 @@ fn print(measured: &[Measured], entries: u64, fsync: &str) {
         })
         .collect();
     println!("{}", serde_json::json!({ "fsync": fsync, "entries": entries, "works": works }));
-}
-
-/// The database, in a schema of its own.
-struct Place {
-    url: String,
-}
-
-impl Place {
-    fn new(url: &str) -> Place {
-        let mut client = Client::connect(url, NoTls).unwrap();
-        client.batch_execute(&format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")).unwrap();
-        let place = Place { url: format!("{url}?options=-c%20search_path%3D{SCHEMA}") };
-        migrate(&place.address()).unwrap();
-        place.client().batch_execute(PLAIN_TABLES).unwrap();
-        place
-    }
-
-    fn address(&self) -> DatabaseAddress {
-        DatabaseAddress::parse(&self.url, |_| None).unwrap()
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.url, NoTls).unwrap()
-    }
-
-    fn open(&self) -> Ledger {
-        Ledger::open_database(&self.address(), SystemClock.now()).unwrap()
-    }
-
-    fn setting(&self, name: &str) -> String {
-        self.client().query_one(&format!("SHOW {name}"), &[]).unwrap().get(0)
-    }
-
-    /// Accounts with credits, as each of the servers has them.
-    fn accounts(&self, ledgers: &[Ledger]) -> Vec<Vec<AccountHandle>> {
-        let first = ledgers.first().unwrap();
-        let ids: Vec<AccountId> = (0..ACCOUNTS)
-            .map(|_| {
-                let id = first.create_account("bench", SystemClock.now()).unwrap();
-                first.buy(id, CREDITS, None, "", "", SystemClock.now()).unwrap();
-                id
-            })
-            .collect();
-        let known = |ledger: &Ledger, id: AccountId| loop {
-            // Another server hears of an account within half a second.
-            match ledger.account(id).filter(|account| account.credits() > 0) {
-                Some(account) => return account,
-                None => std::thread::sleep(Duration::from_millis(10)),
-            }
-        };
-        ledgers.iter().map(|ledger| ids.iter().map(|id| known(ledger, *id)).collect()).collect()
-    }
 }

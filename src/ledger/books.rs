@@ -135,6 +135,8 @@ pub(super) trait Books: Send + Sync {
     fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError>;
     /// Whether other servers count in the same books.
     fn shares_counts(&self) -> bool;
+    /// How many servers had the same books open when that was last looked at, this one among them.
+    fn servers(&self) -> u64;
     /// Tells other servers what this one has counted, and returns what they have counted of the subjects that are asked for;
     /// subjects that they know nothing of are missing.
     fn exchange_counts(

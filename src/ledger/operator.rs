@@ -181,6 +181,11 @@ impl Ledger {
         self.books.shares_counts()
     }
 
+    /// How many servers have the same books open, this one among them. Known some seconds after they start or go.
+    pub fn servers(&self) -> u64 {
+        self.books.servers()
+    }
+
     /// Tells other servers with the same books what this one has counted: of each subject everything of today and of the last
     /// minute, which takes the place of what was told before. Returns what all others have counted of the subjects that are
     /// asked for, as far as they have told. Subjects that none of them knows are missing; books without other servers return

@@ -31,7 +31,7 @@ main() {
     make_certificates "$folder"
     port=$(free_port)
     "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -p "$port" -c listen_addresses=127.0.0.1 \
-        -c fsync="$fsync" -c max_connections=300 -c log_min_messages=fatal -c ssl=on -c ssl_cert_file="$folder/server.crt" \
+        -c fsync="$fsync" -c max_connections=800 -c log_min_messages=fatal -c ssl=on -c ssl_cert_file="$folder/server.crt" \
         -c ssl_key_file="$folder/server.key" &
     server=$!
     for _ in $(seq 100); do

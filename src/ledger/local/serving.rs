@@ -195,6 +195,10 @@ impl Books for LocalBooks {
         false
     }
 
+    fn servers(&self) -> u64 {
+        1
+    }
+
     fn exchange_counts(
         &self,
         _: &[SharedCount],

@@ -3,7 +3,8 @@
 //! ```text
 //! every 250 ms   reads what other servers changed
 //! every second   balances that were asked for, progress of streams, settlements that were left, what expired
-//! every 2 s      renews the lease of this server; settles the streams of servers whose lease is over
+//! every 2 s      renews the lease of this server; settles the streams of servers whose lease is over: among many servers, four
+//!                at a time do
 //! ```
 //!
 //! A second thread, which never waits for the database, watches the lease.
@@ -37,11 +38,14 @@ const LEASE_TIME: Duration = Duration::from_secs(10);
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
 /// Streams of dead servers settled in one transaction.
 const SETTLED_MAX: i64 = 512;
+/// Servers that look for such streams at a time. Each look reads all open reservations, so not every server looks every time.
+const LOOKING_SERVERS: u64 = 4;
 
 const SERVER_ID: &str = "SELECT nextval('server_id')";
 const REGISTER: &str = "INSERT INTO server (id, name, lease_until) \
     VALUES ($1, $2, clock_timestamp() + interval '10 seconds')";
-const RENEW: &str = "UPDATE server SET lease_until = clock_timestamp() + interval '10 seconds' WHERE id = $1";
+const RENEW: &str = "UPDATE server SET lease_until = clock_timestamp() + interval '10 seconds' WHERE id = $1 \
+    RETURNING (SELECT count(*) FROM server WHERE lease_until > clock_timestamp())";
 const LEAVE: &str = "DELETE FROM server WHERE id = $1";
 const PROGRESS: &str = "UPDATE reservation AS r SET delivered = noted.delivered \
     FROM unnest($2::bigint[], $3::bigint[]) AS noted (id, delivered) WHERE r.id = noted.id AND r.server = $1 RETURNING r.id";
@@ -84,12 +88,14 @@ struct Done {
     progress: Instant,
     lease: Instant,
     records: Instant,
+    /// How often the lease was renewed.
+    renewals: u64,
 }
 
 /// Keeps the books until the server ends.
 pub(super) fn run(core: &Arc<Core>) {
     let now = Instant::now();
-    let mut done = Done { progress: now, lease: now, records: now };
+    let mut done = Done { progress: now, lease: now, records: now, renewals: 0 };
     while !core.is_ending() {
         thread::park_timeout(POLL_PAUSE);
         if core.is_ending() {
@@ -101,6 +107,13 @@ pub(super) fn run(core: &Arc<Core>) {
             Err(trouble) => core.note_failure(&trouble),
         }
     }
+}
+
+/// Whether a server looks for streams of dead ones after a renewal. Numbers of servers are given one after the other, so the
+/// turns of those that start together fall apart; every server has one in `servers / 4` renewals.
+const fn is_turn(server: u64, servers: u64, renewal: u64) -> bool {
+    let turns = servers.div_ceil(LOOKING_SERVERS);
+    turns < 2 || server.wrapping_add(renewal).is_multiple_of(turns)
 }
 
 /// Ends the streams of this server when its lease is nearly over, however long the keeper waits for the database.
@@ -130,7 +143,10 @@ impl Core {
         if done.lease.elapsed() >= LEASE_PAUSE {
             self.renew_lease(&mut desk)?;
             done.lease = Instant::now();
-            self.settle_orphans(&mut desk, self.latest())?;
+            done.renewals = done.renewals.wrapping_add(1);
+            if is_turn(unsigned(self.batches.server()), self.servers.load(Ordering::Relaxed), done.renewals) {
+                self.settle_orphans(&mut desk, self.latest())?;
+            }
         }
         let connection = desk.connection()?;
         let connection = &mut *connection.lock();
@@ -168,9 +184,10 @@ impl Core {
         let until = Instant::now() + LEASE_TIME;
         let connection = desk.connection()?;
         let connection = &mut *connection.lock();
-        if connection.execute(RENEW, &[&server])? == 0 {
+        match connection.first(RENEW, &[&server])? {
+            Some(row) => self.servers.store(unsigned(row.get(0)).max(1), Ordering::Relaxed),
             // It was away for a day.
-            connection.execute(REGISTER, &[&server, &name()])?;
+            None => drop(connection.execute(REGISTER, &[&server, &name()])?),
         }
         *self.lease_until.lock() = until;
         Ok(())
@@ -279,4 +296,23 @@ fn orphan(row: &postgres::Row, now: Moment) -> Job {
     let (id, account) = (ReservationId::from_number(unsigned(row.get(0))), unsigned(row.get(1)));
     let account = AccountId::from_number(account);
     Job::new(Work::Settle { id, account, key, outcome, note: "left open by a stop" }, Reply::Nobody)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_for_dead_servers_in_turns_when_there_are_many() {
+        let looking = |servers: u64, renewal: u64| {
+            (1..=servers).filter(|server| is_turn(*server, servers, renewal)).count() as u64
+        };
+        for renewal in 0..60 {
+            assert!((1..=4).all(|servers| looking(servers, renewal) == servers));
+            for servers in 5..=120 {
+                assert!((2..=5).contains(&looking(servers, renewal)), "{servers} servers, renewal {renewal}");
+            }
+        }
+        assert!((0..25).any(|renewal| is_turn(7, 100, renewal)));
+    }
 }

@@ -28,7 +28,7 @@ mod writing;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -76,6 +76,8 @@ struct Core {
     seen: AtomicI64,
     /// When that was so.
     followed_at: Mutex<Instant>,
+    /// Servers with a lease when this one was last renewed.
+    servers: AtomicU64,
     /// Until when, by the clock of this process, other servers leave the streams of this one alone.
     lease_until: Mutex<Instant>,
     is_ending: Arc<AtomicBool>,
@@ -114,6 +116,7 @@ impl PostgresBooks {
             latest: AtomicI64::new(now.unix_millis()),
             seen: AtomicI64::new(0),
             followed_at: Mutex::new(Instant::now()),
+            servers: AtomicU64::new(1),
             lease_until: Mutex::new(lease_until),
             batches: Arc::clone(&batches),
             is_ending: Arc::clone(&is_ending),

@@ -45,8 +45,14 @@ const CHECKOUTS_OF: &str = concat!(
 );
 const ALL_ACCOUNTS: &str = concat!("SELECT ", account_columns!(), ", entries FROM account");
 const ALL_RESERVATIONS: &str = "SELECT record, delivered FROM reservation";
-const KEY_USES: &str = "UPDATE api_key AS k SET last_used_at = greatest(k.last_used_at, used.at) \
-    FROM unnest($1::bigint[], $2::bigint[]) AS used (id, at) WHERE k.id = used.id";
+/// How much later a use of a key must be than the one that the database has, in milliseconds. Every server that a key is used
+/// at tells of it; only the first one changes the row.
+const KEY_USE_GRAIN_MILLIS: i64 = 10_000;
+// In the order of their ids, so that no two servers wait for each other.
+const KEY_USES: &str = "WITH due AS MATERIALIZED ( \
+    SELECT k.id, used.at FROM api_key k JOIN unnest($1::bigint[], $2::bigint[]) AS used (id, at) ON used.id = k.id \
+    WHERE k.last_used_at IS NULL OR k.last_used_at <= used.at - $3 ORDER BY k.id FOR UPDATE OF k) \
+    UPDATE api_key AS k SET last_used_at = greatest(k.last_used_at, due.at) FROM due WHERE k.id = due.id";
 const SESSION: &str = "SELECT value FROM record WHERE key = $1 FOR UPDATE";
 const SESSION_SEEN: &str = "UPDATE record SET value = $2, until = $3 WHERE key = $1";
 
@@ -110,11 +116,12 @@ impl Core {
         })
     }
 
-    /// Keeps when keys were last used.
+    /// Keeps when keys were last used, to ten seconds.
     pub(super) fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
         let ids: Vec<i64> = uses.iter().map(|(key, _)| signed(key.number())).collect();
         let moments: Vec<i64> = uses.iter().map(|(_, at)| at.unix_millis()).collect();
-        self.look(|connection| connection.lock().execute(KEY_USES, &[&ids, &moments]).map(drop))
+        let grain = KEY_USE_GRAIN_MILLIS;
+        self.look(|connection| connection.lock().execute(KEY_USES, &[&ids, &moments, &grain]).map(drop))
     }
 
     /// Keeps when a session was last seen, and tells other servers.

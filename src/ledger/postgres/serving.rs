@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::PostgresBooks;
 use super::batcher::ANSWER_FAILED;
@@ -296,6 +297,10 @@ impl Books for PostgresBooks {
 
     fn shares_counts(&self) -> bool {
         true
+    }
+
+    fn servers(&self) -> u64 {
+        self.core.servers.load(Ordering::Relaxed)
     }
 
     fn exchange_counts(

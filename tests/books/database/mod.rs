@@ -2,6 +2,7 @@
 
 mod encryption;
 mod limits;
+mod many;
 mod moves;
 mod proxy;
 mod status;
