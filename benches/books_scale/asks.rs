@@ -34,7 +34,7 @@ const FREE_QUERIES: usize = 90;
 const OTHERS: [(i64, &str); 3] =
     [(2, "the same beside 2 servers"), (9, "the same beside 9 servers"), (99, "the same beside 99 servers")];
 const COUNTED_ELSEWHERE: &str = "INSERT INTO counter (subject, day, server, count, second, minute) \
-    SELECT subject, day, -n, count, second, minute FROM counter, generate_series(1, $1) AS n \
+    SELECT subject, day, -n, count, second, minute FROM counter, generate_series(1, $1::bigint) AS n \
     WHERE server > 0 AND length(minute) > 0 ON CONFLICT DO NOTHING";
 
 /// What one operation asks.
@@ -64,7 +64,7 @@ struct Watched {
 pub fn count(place: &Place, url: &str, schema: &str) -> Vec<Asked> {
     let mut watched = Watched::new(place, url, schema);
     let mut all = vec![watched.idle()];
-    all.push(watched.each("plain charge, alone", TIMES, |watched| watched.charge(order(&watched.account))));
+    all.push(watched.each("plain charge, alone", TIMES, |watched| watched.charge(&order(&watched.account))));
     all.push(watched.crowded("plain charge among 512", order));
     let number = AtomicU64::new(0);
     let claimed = |account: &AccountHandle| {
@@ -73,10 +73,10 @@ pub fn count(place: &Place, url: &str, schema: &str) -> Vec<Asked> {
         ChargeRequest { claim: Some(claim), ..order(account) }
     };
     let name = "charge with an idempotency key, alone";
-    all.push(watched.each(name, TIMES, |watched| watched.charge(claimed(&watched.account))));
+    all.push(watched.each(name, TIMES, |watched| watched.charge(&claimed(&watched.account))));
     all.push(watched.crowded("charge with an idempotency key among 512", claimed));
     let free = watched.free_account();
-    all.push(watched.each("free query", FREE_QUERIES, |watched| watched.charge(order(&free))));
+    all.push(watched.each("free query", FREE_QUERIES, |watched| watched.charge(&order(&free))));
     let mut streams: Vec<Reservation> = Vec::new();
     all.push(watched.each("stream: reserve", STREAMS, |watched| {
         streams.push(watched.ledger.reserve(&order(&watched.account)).unwrap());
@@ -112,8 +112,8 @@ impl Watched {
         Watched { proxy, client: place.client(), ledger, account, idle, idle_database: 0.0, schema }
     }
 
-    fn charge(&self, order: ChargeRequest) {
-        self.ledger.charge(&order).and_then(Pending::durable).unwrap();
+    fn charge(&self, order: &ChargeRequest) {
+        self.ledger.charge(order).and_then(Pending::durable).unwrap();
     }
 
     fn free_account(&self) -> AccountHandle {
@@ -127,7 +127,7 @@ impl Watched {
         let before = self.begin();
         thread::sleep(Duration::from_secs(8));
         let seconds = before.at.elapsed().as_secs_f64();
-        let asked = self.end("idle books, a second", seconds, before);
+        let asked = self.end("idle books, a second", seconds, &before);
         (self.idle, self.idle_database) = (asked.passed, asked.database);
         asked
     }
@@ -141,7 +141,7 @@ impl Watched {
         (5..times).for_each(|_| work(self));
         thread::sleep(STATISTICS_PAUSE);
         work(self);
-        self.end(name, (times - 4) as f64, counted)
+        self.end(name, (times - 4) as f64, &counted)
     }
 
     /// As many charges as one batch takes, at the same time.
@@ -153,12 +153,12 @@ impl Watched {
         };
         all_at_once(self);
         thread::sleep(STATISTICS_PAUSE);
-        self.charge(order(&self.account));
+        self.charge(&order(&self.account));
         let counted = self.begin();
         (0..10).for_each(|_| all_at_once(self));
         thread::sleep(STATISTICS_PAUSE);
-        self.charge(order(&self.account));
-        self.end(name, (10 * AT_ONCE + 1) as f64, counted)
+        self.charge(&order(&self.account));
+        self.end(name, (10 * AT_ONCE + 1) as f64, &counted)
     }
 
     /// A second of streams that all get on.
@@ -171,7 +171,7 @@ impl Watched {
             get_on(rows);
             thread::sleep(Duration::from_secs(1));
         }
-        self.end("stream: progress, a second of 100", 4.0, counted)
+        self.end("stream: progress, a second of 100", 4.0, &counted)
     }
 
     /// An exchange of the counts of 100 addresses.
@@ -193,7 +193,7 @@ impl Watched {
         Counted { rows, log, look: look(&mut self.client), passed: self.proxy.passed(), at: Instant::now() }
     }
 
-    fn end(&mut self, name: &'static str, operations: f64, before: Counted) -> Asked {
+    fn end(&mut self, name: &'static str, operations: f64, before: &Counted) -> Asked {
         let seconds = before.at.elapsed().as_secs_f64();
         let passed = self.proxy.passed().each(before.passed, operations, self.idle, seconds);
         let spent = look(&mut self.client).since(&before.look).database;

@@ -56,14 +56,9 @@ pub fn measure(place: &Place, stage: &mut Stage, time: Duration) -> Measured {
     let [batch, charge, account] = fit(&points);
     (costs.batch_database, costs.charge_database, costs.account_database) =
         (batch, charge.max(0.0), account.max(0.0));
-    let one = accounts.get(..1).unwrap();
-    sender.client.batch_execute("SET synchronous_commit = off").unwrap();
-    let without = sender.time(1, one, time).time;
-    sender.client.batch_execute("SET synchronous_commit = on").unwrap();
-    let with = sender.time(1, one, time).time;
-    costs.flush = (with - without).max(0.0);
     let closed = |clients| Scene { servers: 1, load: Load::Closed { clients }, accounts: 1 };
     let (alone, alone_spent) = stage.run(&closed(1), time);
+    costs.flush = alone_spent.flush;
     let (many, many_spent) = stage.run(&closed(64), time);
     let first = alone_spent.batchers / alone.batches.max(1.0);
     let other = many_spent.batchers / many.batches.max(1.0);

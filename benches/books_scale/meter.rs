@@ -12,6 +12,10 @@ const BATCHER: &str = "books-batch";
 pub struct Look {
     database: HashMap<String, u64>,
     threads: HashMap<String, (bool, u64)>,
+    /// Seconds of all processors of the machine.
+    machine: f64,
+    /// Flushes of the log, and their seconds.
+    flushes: (f64, f64),
 }
 
 /// Processor seconds between two looks. Processes and threads that ended in between are not counted.
@@ -21,6 +25,10 @@ pub struct Spent {
     pub batchers: f64,
     /// All other threads of this process.
     pub others: f64,
+    /// Other programs.
+    pub elsewhere: f64,
+    /// Seconds of one flush of the log; zero where there was none.
+    pub flush: f64,
 }
 
 /// Looks at the present times.
@@ -35,7 +43,22 @@ pub fn look(client: &mut Client) -> Look {
         let is_batcher = fs::read_to_string(folder.join("comm")).ok()?.starts_with(BATCHER);
         Some((number, (is_batcher, nanos(folder.join("schedstat").to_str()?)?)))
     });
-    Look { database, threads: threads.collect() }
+    let threads = threads.collect();
+    Look { database, threads, machine: machine(), flushes: flushes(client) }
+}
+
+/// Busy seconds of all processors: everything of the first line but idle and waiting for a disk, in hundredths.
+fn machine() -> f64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let numbers = text.lines().next().unwrap_or_default().split_whitespace().skip(1).take(8);
+    let busy = numbers.enumerate().filter(|(place, _)| !matches!(place, 3 | 4));
+    busy.filter_map(|(_, number)| number.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+fn flushes(client: &mut Client) -> (f64, f64) {
+    let row =
+        client.query_one("SELECT wal_sync::float8, wal_sync_time / 1000 FROM pg_stat_wal", &[]).unwrap();
+    (row.get(0), row.get(1))
 }
 
 fn nanos(file: &str) -> Option<u64> {
@@ -54,6 +77,10 @@ impl Look {
             let sum = if *is_batcher { &mut spent.batchers } else { &mut spent.others };
             *sum += seconds(nanos.saturating_sub(earlier));
         }
+        let ours = spent.database + spent.batchers + spent.others;
+        spent.elsewhere = (self.machine - before.machine - ours).max(0.0);
+        let flushes = self.flushes.0 - before.flushes.0;
+        spent.flush = if flushes > 0.0 { (self.flushes.1 - before.flushes.1) / flushes } else { 0.0 };
         spent
     }
 }

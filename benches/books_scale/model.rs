@@ -100,6 +100,8 @@ enum Step {
     Flushing,
     Back,
     Decoding,
+    /// Charges are answered one by one, so that clients come again before the batcher is free.
+    Answering,
 }
 
 struct Charge {
@@ -264,7 +266,8 @@ impl<'a> Model<'a> {
             Step::Deciding => Step::Flushing,
             Step::Flushing => Step::Back,
             Step::Back => Step::Decoding,
-            Step::Decoding => Step::Free,
+            Step::Decoding => Step::Answering,
+            Step::Answering => Step::Free,
         };
         self.batchers[place].step = next;
         let half = (self.costs.batch_server + charges * self.costs.charge_server) / 2.0;
@@ -289,9 +292,12 @@ impl<'a> Model<'a> {
                 self.to_flush.push(place);
                 self.flush();
             }
-            Step::Decoding => self.work(self.place(place / BATCHERS), half, Work::Batch(place)),
-            Step::Free => {
+            Step::Decoding => self.work(self.place(place / BATCHERS), half / 2.0, Work::Batch(place)),
+            Step::Answering => {
                 self.answer(place);
+                self.work(self.place(place / BATCHERS), half / 2.0, Work::Batch(place));
+            }
+            Step::Free => {
                 if !self.batchers[place].queue.is_empty() {
                     self.go_on(place);
                 }

@@ -94,6 +94,8 @@ impl Stage {
                 database: spent.database / seconds,
                 batchers: spent.batchers / seconds,
                 others: spent.others / seconds,
+                elsewhere: spent.elsewhere / seconds,
+                flush: spent.flush,
             };
             (outcome, spent)
         })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::asks::Asked;
 use super::costs::Measured;
 use super::crowd::Second;
+use super::meter::Spent;
 use super::scene::{Costs, Load, Outcome, Scene};
 
 const MICROS: f64 = 1e6;
@@ -65,25 +66,29 @@ pub fn costs(measured: &Measured) {
 }
 
 pub fn comparison_head() {
-    println!("\n| servers, load, accounts | charges/s | p50, ms | p99, ms | charges a batch | database |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "\n| servers, load, accounts | charges/s | p50, ms | p99, ms | charges a batch | processors: database, elsewhere | flush, ms |"
+    );
+    println!("|---|---|---|---|---|---|---|");
 }
 
 /// Real, model, and the difference.
-pub fn comparison(scene: &Scene, found: &Outcome, expected: &Outcome, is_near: bool) -> bool {
+pub fn comparison(scene: &Scene, found: &Outcome, expected: &Outcome, spent: &Spent, is_near: bool) -> bool {
     let pair = |of: fn(&Outcome) -> f64, factor: f64, digits: usize| {
         let (found, expected) = (of(found), of(expected));
         let off = (expected / found - 1.0) * 100.0;
         format!("{:.digits$} / {:.digits$} ({off:+.0} %)", found * factor, expected * factor)
     };
     println!(
-        "| {} | {} | {} | {} | {} | {:.2} |{}",
+        "| {} | {} | {} | {} | {} | {:.2}, {:.2} | {:.2} |{}",
         name(scene),
         pair(|outcome| outcome.rate, 1.0, 0),
         pair(|outcome| outcome.p50, MILLIS, 2),
         pair(|outcome| outcome.p99, MILLIS, 2),
         pair(|outcome| outcome.per_batch, 1.0, 1),
         found.database,
+        spent.elsewhere,
+        spent.flush * MILLIS,
         if is_near { "" } else { " **the model is too far off**" }
     );
     is_near

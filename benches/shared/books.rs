@@ -39,7 +39,9 @@ impl Place {
     pub fn new(url: &str, schema: &str) -> Place {
         let mut client = Client::connect(url, NoTls).unwrap();
         client.batch_execute(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).unwrap();
-        let place = Place { url: format!("{url}?options=-c%20search_path%3D{schema}") };
+        let place = Place {
+            url: format!("{url}?options=-c%20search_path%3D{schema}%20-c%20track_wal_io_timing%3Don"),
+        };
         migrate(&place.address()).unwrap();
         place
     }
