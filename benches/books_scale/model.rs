@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use super::processors::Processors;
+use super::processors::{Processors, Time};
 use super::scene::{Costs, Load, Machines, Outcome, Scene, TICK, random};
 
 /// Batchers of a server.
@@ -36,24 +36,6 @@ pub fn simulate(scene: &Scene, costs: &Costs, machines: &Machines, seconds: f64)
         model.happen(what);
     }
     model.outcome()
-}
-
-/// A moment in seconds, which has an order.
-#[derive(Clone, Copy, PartialEq)]
-pub struct Time(pub f64);
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,23 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::model::Time;
+/// A moment in seconds, which has an order.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Time(pub f64);
+
+impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
 
 /// Some processors and the works on them.
 pub struct Processors {
