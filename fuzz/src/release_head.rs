@@ -83,7 +83,9 @@ fn check_outline(mut outline: Vec<u8>) {
     let Ok(table) = Table::open(&path) else { return };
     for column in 0..table.columns().len() {
         // As the catalogue looks at what is away.
-        drop(table.column(column).map(|column| drop(column.order())));
+        if let Ok(column) = table.column(column) {
+            let _ = column.order();
+        }
     }
     let again = table.outline().expect("an open table has an outline");
     check_same(&table, &again, &folder.path().join("again"));

@@ -14,8 +14,8 @@ const CODE_BYTES_MAX: usize = 64;
 /// Longest value that is taken out of an answer: an upload id or an entity tag.
 const VALUE_BYTES_MAX: usize = 1024;
 
-/// What stores say of keys that are over, with the status 400. An answer to HEAD has no code.
-const OLD_KEYS: [&str; 4] = ["", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
+/// What stores say of keys that are over, with the status 400. An answer to HEAD has no body.
+const OLD_KEYS: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
 
 /// What an answer with a status other than success means.
 pub(super) fn fault(object: &str, status: u16, body: &str) -> ObjectError {
@@ -24,7 +24,9 @@ pub(super) fn fault(object: &str, status: u16, body: &str) -> ObjectError {
     let or_none = |code: &str| if code.is_empty() { "no code".to_owned() } else { code.to_owned() };
     match status {
         404 if matches!(code, "" | "NoSuchKey" | "NotFound") => ObjectError::Missing { object },
-        400 if OLD_KEYS.contains(&code) => ObjectError::Denied { object, code: or_none(code) },
+        400 if body.is_empty() || OLD_KEYS.contains(&code) => {
+            ObjectError::Denied { object, code: or_none(code) }
+        }
         401 | 403 => ObjectError::Denied { object, code: or_none(code) },
         416 => ObjectError::Damaged { object, reason: "it is shorter than expected".to_owned() },
         501 | 505 => ObjectError::Refused { object, status, code: or_none(code) },
