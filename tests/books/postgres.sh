@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts a PostgreSQL server in a temporary directory and runs a command beside it; without one, the tests of the books, of the
-# API and the site, and of crashes: once, and once more where every transaction is serializable.
+# API and the site, and of crashes; those of books and crashes once more where every transaction is serializable.
 #
 #     tests/books/postgres.sh
 #     tests/books/postgres.sh cargo test --workspace --test books claims::
@@ -44,14 +44,15 @@ main() {
         "$@"
         return
     fi
-    run_tests
-    MERCATO_TEST_POSTGRES_OPTIONS="-c default_transaction_isolation=serializable" run_tests
+    test_books
+    cargo test --locked --workspace --test api
+    MERCATO_TEST_POSTGRES_OPTIONS="-c default_transaction_isolation=serializable" test_books
 }
 
 # Damaged files and full disks are those of books in files.
-run_tests() {
+test_books() {
     cargo test --locked --workspace --test books -- --skip damage:: --skip disk_full::
-    cargo test --locked --workspace --test api --test crash
+    cargo test --locked --workspace --test crash
 }
 
 # An authority, a certificate of it for localhost, and another authority.
