@@ -270,6 +270,22 @@ fn refuses_charges_while_database_is_away() {
 }
 
 #[test]
+fn charges_once_when_answer_to_question_for_lost_one_is_lost() {
+    let Some(place) = Place::new() else { return };
+    let proxy = Proxy::before(socket());
+    let ledger = place.open_behind(&proxy);
+    let account = customer(&ledger, 100);
+    for round in 1..=3 {
+        proxy.swallow_next();
+        proxy.swallow_next_question();
+        assert_eq!(charge(&ledger, &account, 7, noon()).unwrap().charged, 7);
+        assert_eq!(proxy.swallowed(), 2 * round);
+        let report = ledger.verify().unwrap();
+        assert_eq!((report.is_balanced(), report.credits), (true, 100 - 7 * round as u64), "{report:?}");
+    }
+}
+
+#[test]
 fn locks_nothing_for_server_that_says_nothing_any_more() {
     let Some(place) = Place::new() else { return };
     let proxy = Proxy::before(socket());

@@ -12,6 +12,9 @@ use std::thread;
 /// Words of the statement that charges and commits by itself.
 const CHARGES: &[u8] = b"INSERT INTO batch (server, number, places";
 
+/// Words of the question for what a batch of charges left.
+const ASKS: &[u8] = b"SELECT places, numbers, accounts";
+
 /// A proxy; it accepts no further connections when it is dropped.
 pub struct Proxy {
     shared: Arc<Shared>,
@@ -33,6 +36,8 @@ struct Shared {
     held_back: Mutex<Option<Fate>>,
     /// Whether the answer to the next commit is swallowed.
     is_armed: AtomicBool,
+    /// Whether the answer to the next question for what a batch left is swallowed.
+    is_armed_for_question: AtomicBool,
     /// Whether the next commit is held back.
     is_holding: AtomicBool,
     is_cut: AtomicBool,
@@ -65,6 +70,11 @@ impl Proxy {
     /// The answer to the next commit does not come.
     pub fn swallow_next(&self) {
         self.shared.is_armed.store(true, Ordering::SeqCst);
+    }
+
+    /// The answer to the next question for what a batch of charges left does not come, either.
+    pub fn swallow_next_question(&self) {
+        self.shared.is_armed_for_question.store(true, Ordering::SeqCst);
     }
 
     /// The next commit does not reach the database, and nothing else on its connection.
@@ -137,13 +147,15 @@ impl Shared {
         let mut rest = vec![0; u32::from_be_bytes(length) as usize - 4];
         from.read_exact(&mut rest)?;
         to.write_all(&[&length, rest.as_slice()].concat())?;
-        let mut charging = Vec::new();
+        let (mut charging, mut asking) = (Vec::new(), Vec::new());
         loop {
             let (letter, message) = message(from)?;
             let body = &message[5..];
             let name = body.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
             if letter == b'P' && body.windows(CHARGES.len()).any(|words| words == CHARGES) {
                 charging.push(name);
+            } else if letter == b'P' && body.windows(ASKS.len()).any(|words| words == ASKS) {
+                asking.push(name);
             } else {
                 let statement = body.split(|byte| *byte == 0).nth(1).unwrap_or_default().to_vec();
                 let commits = letter == b'Q' && body.starts_with(b"COMMIT");
@@ -152,6 +164,10 @@ impl Shared {
                     // Until the other side ends it.
                     io::copy(&mut from, &mut io::sink())?;
                     return Ok(());
+                }
+                let asks = letter == b'B' && asking.contains(&statement);
+                if asks && self.is_armed_for_question.swap(false, Ordering::SeqCst) {
+                    is_swallowing.store(true, Ordering::SeqCst);
                 }
                 if commits || charges {
                     let fate = *self.held_back.lock().unwrap();
