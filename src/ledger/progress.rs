@@ -41,9 +41,9 @@ impl Progress {
         self.is_waived.store(true, Ordering::Relaxed);
     }
 
-    /// Others may settle the reservation from now on: the stream must end.
-    pub(super) fn fence(&self) {
-        self.is_fenced.store(true, Ordering::Relaxed);
+    /// Others may settle the reservation from now on: the stream must end. Says whether it was not told so before.
+    pub(super) fn fence(&self) -> bool {
+        !self.is_fenced.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn is_fenced(&self) -> bool {

@@ -104,11 +104,9 @@ impl Live {
         }
     }
 
-    /// Ends all streams: their reservations may be settled by others.
+    /// Ends all streams: their reservations may be settled by others. Says how many were not told so before.
     pub(in crate::ledger::postgres) fn fence(&self) -> usize {
-        let all = self.open.lock();
-        all.values().for_each(|open| open.progress.fence());
-        all.len()
+        self.open.lock().values().filter(|open| open.progress.fence()).count()
     }
 
     /// Ends these streams, which others have settled. Says how many there were.
@@ -124,5 +122,20 @@ impl Live {
             }
         }
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+
+    #[test]
+    fn tells_each_stream_of_its_end_once() {
+        let (live, progress) = (Live::default(), Progress::new(Moment::from_unix_millis(0)));
+        live.insert(ReservationId::from_number(1), AccountId::from_number(1), None, &progress);
+        assert!(!progress.is_fenced());
+        assert_eq!([live.fence(), live.fence()], [1, 0]);
+        assert!(progress.is_fenced());
     }
 }
