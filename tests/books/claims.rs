@@ -203,6 +203,22 @@ fn forgets_payment_of_refunded_part() {
 }
 
 #[test]
+fn keeps_payment_of_part_that_was_sent_again() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    for claim in [None, claimed("k", "csv")] {
+        let account = customer(&ledger, 1_000);
+        let request = || claimed_download(&account, 100, noon(), claim);
+        let part = || ledger.sell_part(&request()).and_then(Pending::durable).unwrap();
+        let first = part();
+        assert_eq!((first.charged, part().charged), (100, 0));
+        ledger.refund(first, noon()).and_then(Pending::durable).unwrap();
+        assert_eq!((account.credits(), part().charged), (900, 0), "the rows are with the client");
+    }
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
 fn keeps_payment_time_on_free_replay() {
     let desk = Desk::new();
     let ledger = desk.open();

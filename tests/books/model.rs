@@ -1,7 +1,7 @@
 //! A plain model of the books: what balances, free queries, keys, claims and entries should be, kept the simplest way.
 //! Does not depend on the ledger.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use mercato::clock::Moment;
 use mercato::ledger::{EntryKind, KeyHash, KeyId};
@@ -19,6 +19,8 @@ pub struct Model {
     pub claims: HashMap<(u64, u8), Remembered>,
     /// The end and the unpaid rows of the one file that each account downloads.
     pub grants: HashMap<u64, (Moment, u64)>,
+    /// Accounts that were sent a part of the file again after it was paid.
+    pub repeated: HashSet<u64>,
     pub entries: Vec<(u64, EntryKind, i64, u64)>,
     pub keys: Vec<ModelKey>,
 }
@@ -151,6 +153,11 @@ impl Model {
         }
     }
 
+    pub fn keep_grant(&mut self, id: u64, grant: (Moment, u64)) {
+        self.grants.insert(id, grant);
+        self.repeated.remove(&id);
+    }
+
     /// Unpaid rows of the file, as far as a payment for it is remembered.
     pub fn unpaid(&self, id: u64, now: Moment) -> Option<u64> {
         self.grants.get(&id).filter(|(until, _)| now < *until).map(|(_, unpaid)| *unpaid)
@@ -189,7 +196,7 @@ impl Model {
         }
         let knows_better = self.unpaid(held.account, at).is_some_and(|known| known < unpaid);
         if held.file.is_some() && sold > 0 && !knows_better {
-            self.grants.insert(held.account, (at.plus_seconds(DAY), unpaid));
+            self.keep_grant(held.account, (at.plus_seconds(DAY), unpaid));
         }
         if is_answered {
             let is_all = is_whole || is_promised || matches!(held.paid, Paid::Free(_));

@@ -304,8 +304,9 @@ impl World {
         let running = self.open.iter_mut().filter(of_file);
         let running = running.filter(|_| unpaid != Some(0)).min_by_key(|open| open.number);
         if unpaid == Some(0) || running.is_some() {
-            if let Some(open) = running {
-                open.held.file = Some(true);
+            match running {
+                Some(open) => open.held.file = Some(true),
+                None => drop(self.model.repeated.insert(account)),
             }
             assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
             return;
@@ -317,7 +318,7 @@ impl World {
         };
         self.model.pay(account, &paid, EntryKind::Charge);
         let previous = unpaid.and_then(|_| self.model.grants.get(&account).copied());
-        self.model.grants.insert(account, (self.now.plus_seconds(DAY), 0));
+        self.model.keep_grant(account, (self.now.plus_seconds(DAY), 0));
         let mut forget = vec![Forget::Grant(previous)];
         if let Some(claim) = claim {
             let previous = self.model.claims.get(&(account, claim.key)).cloned();
@@ -336,7 +337,7 @@ impl World {
             Forget::Claim(key, _) => {
                 self.model.claims.get(&(sold.account, *key)).is_some_and(|claim| claim.is_repeated)
             }
-            Forget::Grant(_) => false,
+            Forget::Grant(_) => self.model.repeated.contains(&sold.account),
         });
         if is_repeated {
             return;
@@ -349,7 +350,7 @@ impl World {
                     self.model.claims.insert((sold.account, key), previous);
                 }
                 Forget::Grant(None) => drop(self.model.grants.remove(&sold.account)),
-                Forget::Grant(Some(previous)) => drop(self.model.grants.insert(sold.account, previous)),
+                Forget::Grant(Some(previous)) => self.model.keep_grant(sold.account, previous),
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::clock::Moment;
 /// Paid rows of a response that is paid in full.
 pub(in crate::ledger) const WHOLE: u64 = u64::MAX;
 
-/// Stands for the paid rows of a page that was answered again under its key: its payment is not taken back any more.
+/// Stands for the paid rows of a page or a file that was answered again for its payment, which is not taken back any more.
 pub(in crate::ledger) const REPEATED: u64 = WHOLE - 1;
 
 /// The record of an idempotency key.
@@ -25,7 +25,7 @@ pub(in crate::ledger) struct Remembered {
     pub(in crate::ledger) until: Moment,
     /// The request, or the unpaid rows of a download.
     pub(in crate::ledger) hash: [u8; 16],
-    /// Paid rows from the beginning of a long response, or [`WHOLE`]; of a page none, or [`REPEATED`].
+    /// Paid rows from the beginning of a long response, or [`WHOLE`]; of a page or a part of a file none, or [`REPEATED`].
     pub(in crate::ledger) paid_rows: Option<u64>,
 }
 

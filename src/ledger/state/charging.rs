@@ -20,7 +20,7 @@ impl State {
         if let Some(claim) = &request.claim
             && self.claimed(account, claim, request.at)? == Claimed::Yes
         {
-            self.note_repetition(account, claim)?;
+            self.note_repetition(&key_space::claim(account, &claim.key))?;
             return self.sell(request, request.rows, None);
         }
         let payment = self.account(account)?.record.balance.pay_query(request.rows, request.at)?;

@@ -173,20 +173,15 @@ impl State {
         Ok(remembered.and_then(|remembered| remembered.paid_rows).unwrap_or(WHOLE))
     }
 
-    /// Notes that a page which its key has paid for is answered again.
-    pub(super) fn note_repetition(
-        &mut self,
-        account: AccountId,
-        claim: &IdempotencyClaim,
-    ) -> Result<(), ChargeError> {
-        let key = key_space::claim(account, &claim.key);
-        if let Some(first) = self.read::<Remembered>(&key)?.filter(|first| first.paid_rows.is_none()) {
-            self.keep(&key, Remembered { paid_rows: Some(REPEATED), ..first });
+    /// Notes that what the payment under this key was for is answered again.
+    pub(super) fn note_repetition(&mut self, key: &[u8]) -> Result<(), ChargeError> {
+        if let Some(first) = self.read::<Remembered>(key)?.filter(|first| first.paid_rows.is_none()) {
+            self.keep(key, Remembered { paid_rows: Some(REPEATED), ..first });
         }
         Ok(())
     }
 
-    /// Whether the key of a page was used again after it had paid.
+    /// Whether a page or a part of a file was answered again after it had been paid.
     pub(super) fn is_repeated(&mut self, key: &[u8]) -> Result<bool, ChargeError> {
         Ok(self.read::<Remembered>(key)?.is_some_and(|found| found.paid_rows == Some(REPEATED)))
     }

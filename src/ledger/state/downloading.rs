@@ -43,7 +43,11 @@ impl State {
         self.check_part(charge)?;
         let key = key_space::grant(account, &hash);
         let known = self.unpaid(&key, at)?;
-        if known == Some(0) || self.promise(account, &hash) {
+        if known == Some(0) {
+            self.note_repetition(&key)?;
+            return self.sell(charge, 0, None);
+        }
+        if self.promise(account, &hash) {
             return self.sell(charge, 0, None);
         }
         let cost = known.map_or(charge.rows, |unpaid| unpaid.min(charge.rows));
