@@ -50,7 +50,7 @@ def of_tables(connection: "psycopg.Connection[Any]") -> list[str]:
 
 
 def of_requests(connection: "psycopg.Connection[Any]", known: Known) -> list[str]:
-    """Every answer that came whole is paid once; what was refused is not paid."""
+    """Every answer that came whole is paid once; what was refused is not paid, unless a repetition got the rows for it."""
     entries: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for request, kind, amount in connection.execute("SELECT request_id, kind, amount FROM entry WHERE request_id <> ''"):
         entries[request].append((kind, amount))
@@ -60,11 +60,20 @@ def of_requests(connection: "psycopg.Connection[Any]", known: Known) -> list[str
         kinds = [kind for kind, _ in found]
         if -sum(amount for _, amount in found) != credits or kinds.count("charge") + kinds.count("reserve") > 1:
             faults.append(f"{request}: {credits} credits were acknowledged, the books have {found}")
-    for request in known.refused:
-        if sum(amount for _, amount in entries.get(request, [])) != 0:
+
+    def sold(request: str) -> int:
+        return -sum(amount for _, amount in entries.get(request, []))
+
+    for attempts, credits in known.replayed:
+        among = sum(sold(request) for request in attempts if request is not None)
+        if among != credits and not (among == 0 and None in attempts):
+            faults.append(f"{attempts}: a repetition was answered for {credits} credits, they cost {among}")
+    paid_before = {request for attempts, _ in known.replayed for request in attempts}
+    for request in known.refused - paid_before:
+        if sold(request) != 0:
             faults.append(f"{request}: it was refused, the books have {entries[request]}")
     for request, most in known.broken.items():
-        if not 0 <= -sum(amount for _, amount in entries.get(request, [])) <= most:
+        if request not in paid_before and not 0 <= sold(request) <= most:
             faults.append(f"{request}: it broke off and costs {most} at most, the books have {entries[request]}")
     return faults
 

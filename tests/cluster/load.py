@@ -35,6 +35,9 @@ class Known:
     paid: dict[str, int] = field(default_factory=dict)
     # Requests that were answered with an error.
     refused: set[str] = field(default_factory=set)
+    # Attempts under one key before a repetition was answered for the payment of one of them, and its credits. Those without any
+    # answer have no request id.
+    replayed: list[tuple[list[str | None], int]] = field(default_factory=list)
     # Requests whose answer began and did not end, with what they may cost at most.
     broken: dict[str, int] = field(default_factory=dict)
     # By account: what it paid at least, and what requests without any answer may have cost beside it.
@@ -193,12 +196,14 @@ def walk(world: World, account: Account, chance: random.Random) -> None:
 def paid_page(world: World, account: Account, what: str, body: dict[str, Any]) -> dict[str, Any] | None:
     """One page, asked for until it comes, with an idempotency key where what is paid is told exactly."""
     headers = {"Idempotency-Key": str(uuid.uuid4())} if account.is_exact else {}
+    attempts: list[str | None] = []
     # A repetition with a key is answered to the end, so that what was paid is known.
     while account.is_exact or not world.over.is_set():
         try:
             answer = world.ask("POST", "/api/v1/datasets/numbers/query", account, body, headers)
         except Refused as refused:
             world.known.is_refused(what, refused.request, refused.status)
+            attempts.append(refused.request)
             if refused.status == 402 and account.bought == POOR:
                 return None
             if refused.status not in (409, 429, 502, 503, 504):
@@ -209,13 +214,15 @@ def paid_page(world: World, account: Account, what: str, body: dict[str, Any]) -
         except Broken as broken:
             # With a key it costs nothing beside the answer that comes in the end.
             world.known.is_left(what, account.id, broken.request, 0 if account.is_exact else PAGE_ROWS)
+            attempts.append(broken.request)
             world.pause()
             continue
         page: dict[str, Any] = json.loads(answer.data)["data"]
         charged = int(answer.headers.get("X-Credits-Charged", "-1"))
         if answer.headers.get("Idempotent-Replayed") == "true":
-            # An attempt whose answer was lost has paid.
+            # An attempt before has paid: its answer was lost, or it was refused while nobody knew whether it had.
             with world.known.lock:
+                world.known.replayed.append((attempts, page["rowsReturned"]))
                 world.known.spent[account.id] += page["rowsReturned"]
                 world.known.met[f"{what}, replayed"] += 1
         else:
