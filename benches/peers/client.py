@@ -14,7 +14,6 @@ BUFFER_BYTES = 1 << 20
 # A connection that nobody used for that long is made again, before the server thinks of closing it.
 IDLE_SECONDS_MAX = 15
 HEAD_END = b"\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
 WRK_SCRIPT = """
 local requests = {%s}
 local next = 0
@@ -38,36 +37,38 @@ class Answer:
 
 
 class Chunks:
-    """Takes the frames of a chunked body away."""
+    """Reads the frames of a chunked body, up to the empty line behind its trailers."""
 
-    def __init__(self, sink: Callable[[bytes], None]) -> None:
+    def __init__(self, sink: Callable[[bytes], None] | None) -> None:
         self._sink = sink
-        self._held = b""
+        self._line = b""
         self._left = 0
+        self._is_last = False
 
-    def feed(self, data: bytes) -> None:
-        """Hands the content in these bytes on."""
-        data = self._held + data
-        self._held = b""
-        at = 0
-        while at < len(data):
-            if self._left > 2:
-                piece = data[at:at + self._left - 2]
-                self._sink(piece)
-                self._left -= len(piece)
-                at += len(piece)
-            elif self._left:
-                step = min(self._left, len(data) - at)
-                self._left -= step
-                at += step
-            else:
-                end = data.find(b"\r\n", at)
-                if end < 0:
-                    self._held = data[at:]
-                    return
-                size = int(data[at:end].split(b";")[0] or b"0", 16)
+    def feed(self, buffer: bytearray, at: int, stop: int) -> bool:
+        """Hands the content in these bytes on. Returns whether the body has ended."""
+        while at < stop:
+            if self._left:
+                end = min(at + self._left, stop)
+                if self._sink is not None:
+                    # The last two bytes of a frame are its line end.
+                    self._sink(bytes(buffer[at:min(end, at + max(self._left - 2, 0))]))
+                self._left -= end - at
+                at = end
+                continue
+            end = buffer.find(b"\n", at, stop) + 1
+            self._line += buffer[at:end or stop]
+            if not end:
+                return False
+            at, line, self._line = end, self._line.strip(), b""
+            if self._is_last:
+                if not line:
+                    return True
+            elif size := int(line.split(b";")[0], 16):
                 self._left = size + 2
-                at = end + 2
+            else:
+                self._is_last = True
+        return False
 
 
 class Client:
@@ -145,19 +146,15 @@ class Client:
                 sink(bytes(self._view[:count]))
 
     def _chunked(self, body: int, have: int, sink: Callable[[bytes], None] | None) -> int:
-        """A body in chunks; how many bytes it took, frames included."""
-        chunks = Chunks(sink) if sink is not None else None
-        start, stop = body, have
-        total = 0
-        tail = b""
-        while True:
-            total += stop - start
-            tail = (tail + bytes(self._view[max(start, stop - 7):stop]))[-7:]
-            if chunks is not None:
-                chunks.feed(bytes(self._view[start:stop]))
-            if tail == b"\r\n" + LAST_CHUNK or (total == len(LAST_CHUNK) and tail == LAST_CHUNK):
-                return total
-            start, stop = 0, self._receive(self._view)
+        """A body in chunks; how many bytes it took, frames and trailers included."""
+        chunks = Chunks(sink)
+        total = have - body
+        ended = chunks.feed(self._buffer, body, have)
+        while not ended:
+            count = self._receive(self._view)
+            total += count
+            ended = chunks.feed(self._buffer, 0, count)
+        return total
 
 
 def request(method: str, target: str, headers: dict[str, str], body: bytes = b"") -> bytes:
