@@ -81,7 +81,7 @@ class Growth:
 
     def publish(self, target: "Mercato") -> dict[str, float]:
         """Converts and publishes; what that took."""
-        self.turn.take([])
+        self.turn.take()
         load = target.publish("--memory-limit", MEMORY_LIMIT)
         return {"seconds": load.spent.seconds, "processorSeconds": load.spent.processor_seconds, "peakMiB": load.spent.peak_mib,
                 "withoutFilesMiB": load.spent.without_files_mib, "bytes": load.bytes}
@@ -103,7 +103,7 @@ class Growth:
         cells = {work.name: measure.Cell() for work in works}
         for _ in range(self.effort.rounds):
             for work in works:
-                self.turn.take(served.processes())
+                self.turn.take()
                 served.block(work, cycle(work.variants), self.effort, cells[work.name])
         return {name: cell.figures() for name, cell in cells.items()}
 
@@ -174,7 +174,7 @@ class Growth:
                 for work in asked:
                     requests = [each for each in (target.asked(work, question) for question in work.variants[:500]) if each]
                     for connections in CONNECTIONS:
-                        self.turn.take(served.processes())
+                        self.turn.take()
                         usage = machine.Usage(served.processes())
                         figures = client.load(target.address, requests, connections, LOAD_SECONDS)
                         found.append({"cores": count, "work": work.name, "connections": connections, **figures, **usage.end()})
@@ -200,7 +200,7 @@ class Growth:
                     for work in scattered(target):
                         cell = measure.Cell()
                         questions = iter(work.variants)
-                        self.turn.take(served.processes())
+                        self.turn.take()
                         effort = measure.Effort(1, MEMORY_BLOCK_SECONDS, len(work.variants), 0, 0)
                         try:
                             served.block(work, questions, effort, cell)
@@ -348,7 +348,7 @@ def main() -> None:
     import growth_plots
     import machine
 
-    machine.own_session()
+    machine.end_on_sigterm()
     growth = Growth(options)
     results: dict[str, Any] = json.loads(options.json.read_text()) if options.json.exists() else {}
     try:

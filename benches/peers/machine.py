@@ -15,8 +15,6 @@ from typing import IO, Any
 # A turn is given back after that long, so that others who measure on the same machine get theirs.
 TURN_SECONDS_MAX = 100
 PAUSE_BETWEEN_TURNS_SECONDS = 0.5
-# The autogroup's priority while a turn lasts. Plain nice values do nothing between sessions where autogroups are on.
-PRIORITY_IN_TURN = -18
 WATCH_SECONDS = 0.2
 SAMPLE_SECONDS = 0.02
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -82,16 +80,15 @@ def describe() -> dict[str, Any]:
 
 
 class Turn:
-    """The right to measure: an exclusive lock of a file that others on this machine respect, and priority meanwhile."""
+    """The right to measure: an exclusive lock of a file that others on this machine respect."""
 
     def __init__(self, lock: Path | None) -> None:
         self._path = lock
         self._file: IO[str] | None = None
         self._since = 0.0
-        self._raised: list[int] = []
         self.waited_seconds = 0.0
 
-    def take(self, processes: Iterable[int]) -> None:
+    def take(self) -> None:
         """Takes a turn, or goes on with the one that is held; one that has lasted long is given back first."""
         if self._since and time.monotonic() - self._since > TURN_SECONDS_MAX:
             self.give_back()
@@ -103,32 +100,18 @@ class Turn:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
             self._since = time.monotonic()
             self.waited_seconds += self._since - began
-        fresh = [process for process in descendants([*processes, os.getpid()]) if process not in self._raised]
-        self._raised += fresh
-        prioritise(fresh, PRIORITY_IN_TURN)
 
     def give_back(self) -> None:
         """Ends the turn; does nothing when none is held."""
-        prioritise(self._raised, 0)
-        self._raised = []
         self._since = 0.0
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
-def prioritise(processes: Iterable[int], value: int) -> None:
-    """Sets the priority of the autogroups of these processes where the system has them and allows it."""
-    for process in processes:
-        with contextlib.suppress(OSError):
-            Path(f"/proc/{process}/autogroup").write_text(str(value))
-
-
-def own_session() -> None:
-    """Puts this process into a session of its own, so that its priority is its own too. SIGTERM ends it in order."""
+def end_on_sigterm() -> None:
+    """SIGTERM ends this process in order."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with contextlib.suppress(OSError):
-        os.setsid()
 
 
 class Usage:

@@ -300,7 +300,7 @@ def rounds(work: Work, subjects: list[Subject], effort: Effort, oracle: Oracle, 
     for subject in taking_part:
         cell = cells[subject.name]
         questions[subject.name] = cycle(work, 1)
-        turn.take(subject.processes())
+        turn.take()
         began = time.monotonic()
         try:
             cell.checked = subject.check(work, oracle)
@@ -315,7 +315,7 @@ def rounds(work: Work, subjects: list[Subject], effort: Effort, oracle: Oracle, 
             cell = cells[subject.name]
             if cell.error or (cell.is_slow and cell.seconds):
                 continue
-            turn.take(subject.processes())
+            turn.take()
             try:
                 subject.block(work, questions[subject.name], effort, cell)
             except (OSError, ValueError) as error:
@@ -335,7 +335,7 @@ def loads(work: Work, served: list[Served], effort: Effort, turn: machine.Turn) 
         for _ in range(max(1, effort.rounds - 1)):
             for subject in served:
                 requests = [each for each in map(lambda question: subject.target.asked(work, question), work.variants[:500]) if each]
-                turn.take(subject.processes())
+                turn.take()
                 usage = machine.Usage(subject.processes())
                 one = client.load(subject.target.address, requests, connections, effort.load_seconds)
                 results[subject.name].append(one | usage.end())
@@ -351,7 +351,7 @@ def start_times(target: Target, work: Work, effort: Effort, turn: machine.Turn) 
     """W10: seconds from the start of the process to the first whole answer."""
     found = []
     for _ in range(effort.starts):
-        turn.take([])
+        turn.take()
         began = time.perf_counter()
         target.launch()
         machine.prioritise(target.processes(), machine.PRIORITY_IN_TURN)

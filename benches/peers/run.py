@@ -95,7 +95,7 @@ def compare(options: argparse.Namespace) -> tuple[dict[str, Any], "list[Work]"]:
         "machine": machine.describe(), "versions": versions(options.peers), "scale": scale, "rows": reference["rows"],
         "columns": columns, "answers": {}, "loads": [], "stores": [], "starts": {}}
     turn = machine.Turn(options.lock)
-    machine.own_session()
+    machine.end_on_sigterm()
     subjects: list[Any] = []
     try:
         filled = fill(targets, ours, power, "W9" in options.works, options.quick, turn)
@@ -133,7 +133,7 @@ def fill(targets: Any, ours: Any, power: Any, afresh: bool, quick: bool, turn: A
         if target is power:
             power.copy_of(ours)
         elif afresh or not target.loaded():
-            turn.take([])
+            turn.take()
             for load in target.load(quick):
                 found.append({"target": target.name, "name": load.name, "seconds": load.spent.seconds, "bytes": load.bytes,
                               "processorSeconds": load.spent.processor_seconds, "peakMiB": load.spent.peak_mib,
