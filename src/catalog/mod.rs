@@ -32,6 +32,9 @@ pub use incoming::{Incoming, IncomingFile, Unpublished};
 pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
 pub use manifest::column_type::ColumnType;
 pub use manifest::provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
+pub use manifest::source::{
+    DateFormat, DateToken, DecimalMark, Delimiter, SourceOptions, TextEncoding, ThousandsMark,
+};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// Re-exports for readers of store files, so that upper layers depend on the catalog and not on the file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};

@@ -5,7 +5,9 @@
 pub(super) mod changelog;
 mod checks;
 pub(super) mod column_type;
+mod date_format;
 pub(super) mod provenance;
+pub(super) mod source;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,6 +27,7 @@ use crate::catalog::manifest::provenance::{
     CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
     check_frequency, check_text as check_line,
 };
+use crate::catalog::manifest::source::SourceOptions;
 use crate::catalog::slug::Slug;
 
 /// Size limit of a manifest.
@@ -121,6 +124,8 @@ pub struct Manifest {
     pub description: LocalizedText,
     /// Provenance of the dataset.
     pub provenance: Provenance,
+    /// The options of its text and Excel files.
+    pub source: SourceOptions,
     /// Column descriptions by name.
     pub columns: BTreeMap<String, ColumnNote>,
 }
@@ -172,6 +177,8 @@ struct TypedManifest {
     coverage: Option<Spanned<TypedCoverage>>,
     update_frequency: Option<Spanned<String>>,
     #[serde(default)]
+    source: SourceOptions,
+    #[serde(default)]
     columns: BTreeMap<String, Spanned<ColumnNote>>,
 }
 
@@ -215,6 +222,7 @@ impl TypedManifest {
             title: check_text(self.title, TITLE_LENGTH_CHARS_MAX)?,
             description: check_text(self.description, DESCRIPTION_LENGTH_CHARS_MAX)?,
             provenance,
+            source: self.source,
             columns: check_columns(self.columns)?,
         })
     }
@@ -329,6 +337,7 @@ mod tests {
             6,
             "expected a table such as { description",
         );
+        check_error("slug = \"a\"\n[source]\ndecimal = \";\"\n", 3, 11, "a comma or a point");
         check_error("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
         check_error("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
         check_error("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
