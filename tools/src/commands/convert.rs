@@ -3,21 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::catalog::ColumnType;
+use mercato::catalog::{ColumnType, SourceOptions};
 use mercato::config::ByteSize;
 use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};
 use crate::convert::inputs::{InputFormat, STANDARD_INPUT, stem};
 use crate::convert::text::TextOptions;
-use crate::convert::{Conversion, Report, SortIndex, convert};
+use crate::convert::{Conversion, SortIndex, convert, preview};
 use crate::failure::Failure;
 
-/// Convert Parquet, Arrow, CSV, TSV or NDJSON into a store file.
+/// Convert Parquet, Arrow, CSV, TSV, JSON, NDJSON or Excel into a store file.
 ///
 /// Several files and folders become one table: files sorted by path, columns joined by name, missing ones null. Folders
 /// `key=value` become columns. Arrow IPC comes as files or streams, with plain, LZ4 or ZSTD buffers. Text files may be
-/// compressed (gzip, zstd); their types are found from all rows.
+/// compressed (gzip, zstd, zip); their types are found from all rows, and --preview shows them.
 ///
 /// Reads one column at a time, so that memory stays inside --memory-limit for files of any size. Fields of structs
 /// become columns with dotted names; lists and maps become JSON text; bytes become Base64 text. An unsupported type is
@@ -27,6 +27,8 @@ use crate::failure::Failure;
   mercato-tools convert sales.parquet
   mercato-tools convert sales.parquet --output /srv/sales.mcol --force --sort-index day,amount
   mercato-tools convert 2024.csv.gz 2025.csv.gz --output sales.mcol --type zip=string --null-text n/a
+  mercato-tools convert comuni.csv --delimiter ';' --decimal , --thousands . --date-format %d/%m/%Y --preview
+  mercato-tools convert bilancio.xlsx --sheet Entrate --skip-lines 2
   mercato-tools convert trades.arrow --sort-by day
   mercato-tools convert sales/ --output sales.mcol --sort-by day,store
   zcat log.gz | mercato-tools convert - --input-format ndjson --output log.mcol
@@ -43,6 +45,9 @@ pub struct ConvertArguments {
     /// Replace the output when it exists.
     #[arg(long)]
     pub force: bool,
+    /// Print the columns that would come out (name, type, nulls, examples, warnings), and write nothing.
+    #[arg(long, conflicts_with_all = ["output", "force"])]
+    pub preview: bool,
     /// The conversion options.
     #[command(flatten)]
     pub options: ConversionOptions,
@@ -66,19 +71,16 @@ pub struct ConversionOptions {
     /// Sort the rows of the file by these columns, nulls last. Default: the order of the inputs.
     #[arg(long, value_name = "COL,..", value_delimiter = ',')]
     pub sort_by: Vec<String>,
-    /// Format of all inputs. Default: by the ending of each name, before .gz or .zst.
+    /// Format of all inputs. Default: by the ending of each name, before .gz, .zst or .zip.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub input_format: Option<InputFormat>,
-    /// Type of a column of text files: `string`, `integer`, `number`, `decimal(P,S)`, `boolean`, `date`, `datetime`. May be
+    /// Type of a column of CSV, JSON and Excel files: `string`, `integer`, `number`, `decimal(P,S)`, `boolean`, `date`, `datetime`. May be
     /// repeated. Default: the type that holds all values.
     #[arg(long = "type", value_name = "COL=TYPE", value_parser = parse_type)]
     pub types: Vec<(String, ColumnType)>,
-    /// Between two fields of CSV: one character, or `tab`. Default: a comma; a tab in TSV.
-    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
-    pub delimiter: Option<u8>,
-    /// An unquoted field of CSV that is null, as the empty one is. May be repeated.
-    #[arg(long, value_name = "TEXT")]
-    pub null_text: Vec<String>,
+    /// The options of CSV, JSON and Excel files; `publish` takes missing ones from `[source]` in dataset.toml.
+    #[command(flatten)]
+    pub source: SourceOptions,
     /// Unit of INT96 timestamps. Default: the finest unit that holds all values of a column.
     #[arg(long, value_enum, value_name = "ns|us|ms")]
     pub timestamp_unit: Option<TimestampUnit>,
@@ -121,9 +123,10 @@ impl ConversionOptions {
             inputs: inputs.to_vec(),
             input_format: self.input_format,
             text: TextOptions {
-                delimiter: self.delimiter,
-                null_texts: self.null_text.clone(),
+                source: self.source.clone(),
                 types: self.types.iter().cloned().collect(),
+                checks_null_texts: !self.source.null_text.is_empty(),
+                ..TextOptions::default()
             },
             sort_by: self.sort_by.clone(),
             sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
@@ -141,14 +144,25 @@ impl ConversionOptions {
 /// # Errors
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
+    if arguments.preview {
+        return run_preview(arguments, json);
+    }
     let output = match &arguments.output {
         Some(output) => output.clone(),
         None => default_output(&arguments.inputs)?,
     };
     let conversion = arguments.options.conversion(&arguments.inputs, &output)?;
     let report = convert(&Conversion { replace: arguments.force, ..conversion })?;
-    tell_warnings(&report);
+    tell_warnings(&report.input, &report.warnings);
     if json { print_json(&report) } else { print_text(&report.to_string()) }
+}
+
+fn run_preview(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
+    let conversion = arguments.options.conversion(&arguments.inputs, Path::new("preview"))?;
+    let text = TextOptions { is_preview: true, ..conversion.text };
+    let preview = preview(&Conversion { text, ..conversion })?;
+    tell_warnings(&preview.input, &preview.warnings);
+    if json { print_json(&preview) } else { print_text(&preview.to_string()) }
 }
 
 /// The name of the only input with `.mcol`.
@@ -166,10 +180,10 @@ fn default_output(inputs: &[PathBuf]) -> Result<PathBuf, Failure> {
 }
 
 /// Prints the warnings of a conversion on standard error.
-pub fn tell_warnings(report: &Report) {
-    for warning in &report.warnings {
+pub fn tell_warnings(input: &str, warnings: &[String]) {
+    for warning in warnings {
         let line: String = warning.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        eprintln!("mercato-tools: warning: {}: {line}", report.input);
+        eprintln!("mercato-tools: warning: {input}: {line}");
     }
 }
 
@@ -187,26 +201,14 @@ fn parse_type(text: &str) -> Result<(String, ColumnType), String> {
     Ok((name.to_owned(), kind.parse()?))
 }
 
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [one] if one.is_ascii() && !matches!(one, b'"' | b'\r' | b'\n') => Ok(*one),
-        _ => Err("expected one ASCII character that is no quote and no line break, or `tab`".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn parses_types_and_delimiters() {
+    fn parses_types() {
         assert_eq!(parse_type("a=b=date").map(|(name, _)| name), Ok("a=b".to_owned()));
         assert!(parse_type("a").is_err() && parse_type("a=text").is_err());
-        assert_eq!((parse_delimiter(";"), parse_delimiter("tab")), (Ok(b';'), Ok(b'\t')));
-        for wrong in ["", "\"", "ab", "\n", "è"] {
-            assert!(parse_delimiter(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
 use crate::parquet_file::write_beside;
 
-/// Convert Parquet, Arrow, CSV, TSV or NDJSON and publish it as a version of a dataset.
+/// Convert Parquet, Arrow, CSV, TSV, JSON, NDJSON or Excel and publish it as a version of a dataset.
 ///
 /// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server finds the new version
 /// without a restart. A published version never changes.
@@ -47,13 +47,17 @@ dataset.toml:
   name = \"Shop\"
   [columns.amount]
   description = \"Net amount in euro\"
-  type = \"decimal(12,2)\"  # of text files; without it, found from all rows")]
+  type = \"decimal(12,2)\"  # of text files; without it, found from all rows
+  [source]                # how text files are written; the same names as the options
+  delimiter = \";\"
+  decimal = \",\"
+  date_format = \"%d/%m/%Y\"")]
 #[command(disable_version_flag = true)]
 pub struct PublishArguments {
     /// The folder of the dataset, or its dataset.toml.
     #[arg(value_name = "DIR|MANIFEST")]
     pub folder: PathBuf,
-    /// Files and folders: Parquet, Arrow, CSV, TSV or NDJSON; `-` is standard input.
+    /// Files and folders: Parquet, Arrow, CSV, TSV, JSON, NDJSON or Excel; `-` is standard input.
     #[arg(long = "parquet", visible_alias = "input", value_name = "IN", required = true, num_args = 1..)]
     pub inputs: Vec<PathBuf>,
     /// Put the rows behind those of the version that is served now.
@@ -234,7 +238,7 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
         publication.path = store.to_owned();
         publication.conversion.output.clone_from(&publication.path);
     }
-    tell_warnings(&publication.conversion);
+    tell_warnings(&publication.conversion.input, &publication.conversion.warnings);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
     }
@@ -267,8 +271,8 @@ fn version_to_append_to(data: &DataDirectory, slug: &Slug, folder: &Path) -> Res
     })
 }
 
-/// Publishes a version. The catalog sets the output path of `conversion`. Types that the manifest declares count unless
-/// the conversion has others.
+/// Publishes a version. The catalog sets the output path of `conversion`. Types and source options of the manifest count
+/// unless the conversion has others.
 ///
 /// # Errors
 /// When the manifest, the version or an input is invalid; nothing has changed then.
@@ -276,9 +280,10 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
     let manifest = Manifest::load(request.folder)?;
     for (name, note) in &manifest.columns {
         if let Some(declared) = note.column_type() {
-            conversion.text.types.entry(name.clone()).or_insert(declared);
+            conversion.text.declared.insert(name.clone(), declared);
         }
     }
+    conversion.text.source = conversion.text.source.or(&manifest.source);
     let own = PublicationOptions::from_conversion(&conversion);
     let chosen = request.chosen.as_ref().unwrap_or(&own);
     let version_request = VersionRequest {

@@ -9,6 +9,7 @@ mod int96;
 pub mod limits;
 mod pages;
 mod plan;
+mod preview;
 mod reader;
 mod report;
 mod resources;
@@ -19,6 +20,7 @@ pub mod sorted;
 mod source;
 pub mod text;
 mod thrift;
+mod unknown_column;
 mod values;
 
 use std::collections::HashSet;
@@ -33,6 +35,7 @@ use crate::interruption::Interruption;
 use dataset::{Dataset, gather};
 use inputs::{InputFile, InputFormat};
 use limits::MEMORY_LIMIT_BYTES_MIN;
+pub use preview::Preview;
 pub use report::Report;
 use report::{Phase, PhaseTimer};
 use run::ConversionRun;
@@ -140,15 +143,30 @@ pub fn convert_if(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report
     outcome
 }
 
+/// Finds the columns that a conversion would have, without writing anything.
+///
+/// # Errors
+/// When an input is invalid, or an option is wrong.
+pub fn preview(conversion: &Conversion) -> Result<Preview, Failure> {
+    check_memory_limit(conversion)?;
+    let files = inputs::list(&conversion.inputs, conversion.input_format)?;
+    preview::of_files(conversion, files)
+}
+
+fn check_memory_limit(conversion: &Conversion) -> Result<(), Failure> {
+    if conversion.memory_limit >= MEMORY_LIMIT_BYTES_MIN {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--memory-limit: expected at least {} MiB, found {} bytes",
+        MEMORY_LIMIT_BYTES_MIN >> 20,
+        conversion.memory_limit
+    )))
+}
+
 fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report, Failure> {
     let timer = PhaseTimer::start();
-    if conversion.memory_limit < MEMORY_LIMIT_BYTES_MIN {
-        return Err(Failure::Usage(format!(
-            "--memory-limit: expected at least {} MiB, found {} bytes",
-            MEMORY_LIMIT_BYTES_MIN >> 20,
-            conversion.memory_limit
-        )));
-    }
+    check_memory_limit(conversion)?;
     let files = input_files(conversion)?;
     let target = Destination::check(&conversion.output, conversion.replace)?.into_file()?;
     let directory = folder_of(&target).to_path_buf();
@@ -210,7 +228,8 @@ fn sorted_columns(conversion: &Conversion, dataset: &Dataset) -> Result<(Vec<boo
     let known: HashSet<&String> = dataset.columns.iter().map(|column| &column.spec.name).collect();
     let unknown: Vec<String> = names.iter().filter(|name| !known.contains(name)).cloned().collect();
     if let Some(unknown) = unknown.first().filter(|_| !conversion.inherited_index) {
-        return Err(Failure::Usage(format!("--sort-index {unknown}: {} has no such column", dataset.name)));
+        let names = dataset.columns.iter().map(|column| column.spec.name.as_str());
+        return Err(unknown_column::refuse("--sort-index", unknown, &dataset.name, names));
     }
     let wanted: HashSet<&String> = names.iter().collect();
     Ok((dataset.columns.iter().map(|column| wanted.contains(&column.spec.name)).collect(), unknown))

@@ -12,6 +12,7 @@ use mercato_format::{ColumnData, Table};
 use crate::convert::Conversion;
 use crate::convert::dataset::Dataset;
 use crate::convert::dataset::store::RowSequence;
+use crate::convert::unknown_column;
 use crate::failure::Failure;
 
 /// Bytes a row that a sort by several columns takes: the order, the next order, and by row and by
@@ -29,7 +30,8 @@ pub fn keys(conversion: &Conversion, dataset: &Dataset) -> Result<Vec<usize>, Fa
     let mut keys = Vec::with_capacity(conversion.sort_by.len());
     for name in &conversion.sort_by {
         let Some(key) = dataset.columns.iter().position(|column| column.spec.name == *name) else {
-            return Err(Failure::Usage(format!("--sort-by {name}: {} has no such column", dataset.name)));
+            let names = dataset.columns.iter().map(|column| column.spec.name.as_str());
+            return Err(unknown_column::refuse("--sort-by", name, &dataset.name, names));
         };
         if keys.contains(&key) {
             return Err(Failure::Usage(format!("--sort-by {name}: the column is named twice")));

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use mercato_format::limits::{COLUMNS_MAX, SOURCE_SCHEMA_BYTES_MAX};
@@ -10,6 +11,7 @@ use mercato_format::{ColumnKind, Table};
 
 use crate::convert::Conversion;
 use crate::convert::arrow::{self, ArrowSettings};
+use crate::convert::dataset::hints::hints;
 use crate::convert::dataset::part::{Origin, ParquetPart, Part, PartValues};
 use crate::convert::dataset::store::{RowSequence, StorePart};
 use crate::convert::dataset::widen::{Shape, TextForm};
@@ -21,8 +23,10 @@ use crate::convert::plan::{self, Plan};
 use crate::convert::resources;
 use crate::convert::schema::flatten::cut;
 use crate::convert::source::Source;
+use crate::convert::text::forms::ValueForms;
 use crate::convert::text::rows::SpilledFile;
-use crate::convert::text::{TextReader, TextShape, TextShapes};
+use crate::convert::text::{TextReader, TextShape};
+use crate::convert::unknown_column;
 use crate::failure::Failure;
 use crate::progress;
 
@@ -35,22 +39,18 @@ const SCHEMAS_KEPT_MAX: usize = 16;
 /// When a file is invalid or unsupported, the columns do not join, or the operating system fails.
 pub fn gather(conversion: &Conversion, files: Vec<InputFile>, directory: &Path) -> Result<Dataset, Failure> {
     resources::allow_descriptors(files.len())?;
-    let mut gathering = Gathering {
-        conversion,
-        drop: conversion.drop.iter().cloned().collect(),
-        matched: HashSet::new(),
-        warnings: Vec::new(),
-        schemas: Vec::new(),
-        bytes_in: 0,
-    };
+    let mut gathering = Gathering::new(conversion);
     let name = name_of(&files);
     let planned = gathering.plan_all(&files, directory)?;
-    let (parts, shapes) = gathering.read_texts(files, planned, directory)?;
+    let (parts, reader) = gathering.read_texts(files, planned, directory)?;
+    gathering.check_types(&name, &reader)?;
+    let shapes = reader.shapes()?;
+    gathering.warnings.extend(reader.warnings());
     gathering.join(name, parts, &shapes)
 }
 
 /// The files in a message: one by its name, several by the first and their number.
-fn name_of(files: &[InputFile]) -> String {
+pub(in crate::convert) fn name_of(files: &[InputFile]) -> String {
     match files {
         [] => String::new(),
         [only] => only.name(),
@@ -58,24 +58,54 @@ fn name_of(files: &[InputFile]) -> String {
     }
 }
 
-struct Gathering<'a> {
+/// What is known while files are gathered.
+pub(in crate::convert) struct Gathering<'a> {
     conversion: &'a Conversion,
     drop: HashSet<String>,
     matched: HashSet<String>,
-    warnings: Vec<String>,
+    pub(in crate::convert) warnings: Vec<String>,
     schemas: Vec<String>,
     bytes_in: u64,
 }
 
 /// A file that is no text, opened.
-enum Planned {
+pub(in crate::convert) enum Planned {
     Parquet(Box<ParquetPart>),
     Store(Box<StorePart>),
 }
 
-impl Gathering<'_> {
+impl<'a> Gathering<'a> {
+    pub(in crate::convert) fn new(conversion: &'a Conversion) -> Gathering<'a> {
+        Gathering {
+            conversion,
+            drop: conversion.drop.iter().cloned().collect(),
+            matched: HashSet::new(),
+            warnings: Vec::new(),
+            schemas: Vec::new(),
+            bytes_in: 0,
+        }
+    }
+
+    /// Refuses a typed type of a column that no text file has.
+    pub(in crate::convert) fn check_types(&self, name: &str, reader: &TextReader) -> Result<(), Failure> {
+        let typed = &self.conversion.text.types;
+        if reader.names().next().is_none()
+            && let Some(first) = typed.keys().min()
+        {
+            return Err(Failure::Usage(format!(
+                "--type {first}: types are for CSV, JSON and Excel, not for {name}"
+            )));
+        }
+        let unknown = typed.keys().filter(|name| !reader.names().any(|known| known == *name)).min();
+        unknown.map_or(Ok(()), |unknown| Err(unknown_column::refuse("--type", unknown, name, reader.names())))
+    }
+
     /// Opens all files that are no texts, because their types matter for the texts.
-    fn plan_all(&mut self, files: &[InputFile], directory: &Path) -> Result<Vec<Option<Planned>>, Failure> {
+    pub(in crate::convert) fn plan_all(
+        &mut self,
+        files: &[InputFile],
+        directory: &Path,
+    ) -> Result<Vec<Option<Planned>>, Failure> {
         let mut planned = Vec::with_capacity(files.len());
         for file in files {
             planned.push(match (&file.path, file.format) {
@@ -90,7 +120,7 @@ impl Gathering<'_> {
 
     fn plan_file(&mut self, path: &Path) -> Result<Planned, Failure> {
         let source = Source::open(path, &self.conversion.interruption)?;
-        let part = self.plan_source(source, &self.drop.clone(), false)?;
+        let part = self.plan_source(source, &self.drop.clone(), None)?;
         self.bytes_in = self.bytes_in.saturating_add(part.plan.source.byte_length());
         self.matched.extend(part.plan.matched_drops.iter().cloned());
         self.warnings.extend(part.plan.warnings.iter().cloned());
@@ -110,7 +140,7 @@ impl Gathering<'_> {
         let name = path.display().to_string();
         let source = Source::of_spilled(spilled.file, &name, interruption)
             .map_err(Failure::io(path, "spill the rows of"))?;
-        let part = self.plan_source(source, &HashSet::new(), false)?;
+        let part = self.plan_source(source, &HashSet::new(), None)?;
         self.bytes_in = self.bytes_in.saturating_add(spilled.bytes_in);
         self.matched.extend(spilled.matched_drops);
         self.keep_schema(spilled.schema);
@@ -127,14 +157,14 @@ impl Gathering<'_> {
         &self,
         source: Source,
         drop: &HashSet<String>,
-        is_text: bool,
+        texts: Option<Arc<ValueForms>>,
     ) -> Result<ParquetPart, Failure> {
         let (limit, mut reading_bytes) = (self.conversion.memory_limit, Vec::new());
         let plan: Plan = plan::plan(source, drop, self.conversion.timestamp_unit, |plan| {
             reading_bytes = resources::reading_bytes(plan, limit)?;
             Ok(())
         })?;
-        Ok(ParquetPart { plan, reading_bytes, is_text })
+        Ok(ParquetPart { plan, reading_bytes, texts })
     }
 
     /// Opens and verifies a store file: its damage must not get new checksums.
@@ -146,13 +176,13 @@ impl Gathering<'_> {
         Ok(Planned::Store(Box::new(StorePart::new(table, RowSequence::File))))
     }
 
-    /// Reads the texts, and returns all parts in order with the types of the columns of texts.
-    fn read_texts(
+    /// Reads the texts, and returns all parts in order with the reader, which knows the columns of texts.
+    pub(in crate::convert) fn read_texts(
         &mut self,
         files: Vec<InputFile>,
         planned: Vec<Option<Planned>>,
         directory: &Path,
-    ) -> Result<(Vec<Part>, TextShapes), Failure> {
+    ) -> Result<(Vec<Part>, TextReader), Failure> {
         let has_texts = planned.iter().any(Option::is_none);
         let hints = if has_texts { hints(&planned) } else { HashMap::new() };
         let mut reader = TextReader::new(
@@ -162,7 +192,7 @@ impl Gathering<'_> {
             &self.conversion.interruption,
             hints,
             self.bar(&files, has_texts),
-        );
+        )?;
         let (mut parts, mut before) = (Vec::new(), Vec::new());
         for (file, planned) in files.into_iter().zip(planned) {
             let part = match planned {
@@ -193,7 +223,7 @@ impl Gathering<'_> {
         self.take_spilled(&mut reader, &mut parts, &before)?;
         self.bytes_in = self.bytes_in.saturating_add(reader.given_bytes());
         self.matched.extend(reader.matched_drops().iter().cloned());
-        Ok((parts, reader.shapes()?))
+        Ok((parts, reader))
     }
 
     fn take_spilled(
@@ -205,7 +235,7 @@ impl Gathering<'_> {
         for SpilledFile { file, rows, inputs, .. } in reader.take_files()? {
             let source = Source::of_spilled(file, &inputs, &self.conversion.interruption)
                 .map_err(Failure::io(Path::new(&inputs), "spill the rows of"))?;
-            let part = self.plan_source(source, &HashSet::new(), true)?;
+            let part = self.plan_source(source, &HashSet::new(), Some(reader.forms()))?;
             let values = PartValues::Parquet(Box::new(part));
             parts.push(Part { values, rows, partitions: partitions.to_vec(), name: inputs });
         }
@@ -221,15 +251,15 @@ impl Gathering<'_> {
         progress::bar("read", lengths.sum(), "bytes")
     }
 
-    fn join(
-        mut self,
+    pub(in crate::convert) fn join(
+        &mut self,
         name: String,
         parts: Vec<Part>,
         texts: &[(String, TextShape)],
     ) -> Result<Dataset, Failure> {
         let by_name: HashMap<&str, &TextShape> =
             texts.iter().map(|(name, shape)| (name.as_str(), shape)).collect();
-        let keys = self.partition_shapes(&parts);
+        let keys = self.partition_shapes(parts.iter().flat_map(|part| &part.partitions));
         let mut joiner = Joiner::default();
         for part in &parts {
             let mut columns = self.columns_of(part, &by_name);
@@ -272,7 +302,7 @@ impl Gathering<'_> {
             columns,
             row_count,
             source_schema: cut(self.schemas.join("\n\n"), SOURCE_SCHEMA_BYTES_MAX),
-            warnings: self.warnings,
+            warnings: std::mem::take(&mut self.warnings),
             absent,
             bytes_in: self.bytes_in,
             name,
@@ -283,7 +313,7 @@ impl Gathering<'_> {
     /// The columns of a part, without those of its folders.
     fn columns_of(&mut self, part: &Part, texts: &HashMap<&str, &TextShape>) -> Vec<PartColumn> {
         match &part.values {
-            PartValues::Parquet(parquet) if parquet.is_text => {
+            PartValues::Parquet(parquet) if parquet.texts.is_some() => {
                 let columns = (0..).zip(&parquet.plan.columns).filter_map(|(number, column)| {
                     let text = texts.get(column.spec.name.as_str())?;
                     Some(PartColumn {
@@ -334,9 +364,12 @@ impl Gathering<'_> {
     }
 
     /// The types of the columns of folders: integers where all values are.
-    fn partition_shapes(&self, parts: &[Part]) -> HashMap<String, Shape> {
+    pub(in crate::convert) fn partition_shapes<'p>(
+        &self,
+        partitions: impl Iterator<Item = &'p Partition>,
+    ) -> HashMap<String, Shape> {
         let mut shapes: HashMap<String, Shape> = HashMap::new();
-        for partition in parts.iter().flat_map(|part| &part.partitions) {
+        for partition in partitions {
             let is_integer =
                 partition.value.as_deref().is_none_or(|value| partitions::integer(value).is_some());
             let kind = if is_integer { ColumnKind::Integer } else { ColumnKind::Text };
@@ -365,25 +398,4 @@ impl Gathering<'_> {
         }
         columns
     }
-}
-
-/// The types of columns in files that are no texts.
-fn hints(planned: &[Option<Planned>]) -> HashMap<String, Shape> {
-    let mut hints = HashMap::new();
-    for planned in planned.iter().flatten() {
-        match planned {
-            Planned::Parquet(part) => {
-                for column in part.plan.columns.iter().filter(|column| column.form != TextForm::Null) {
-                    hints.entry(column.spec.name.clone()).or_insert_with(|| column.shape());
-                }
-            }
-            Planned::Store(part) => {
-                for column in part.table.columns() {
-                    let shape = || Shape::of_store(column.kind, &column.source_type);
-                    hints.entry(column.name.clone()).or_insert_with(shape);
-                }
-            }
-        }
-    }
-    hints
 }

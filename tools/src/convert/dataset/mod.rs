@@ -2,6 +2,7 @@
 //! a file.
 
 pub mod gather;
+mod hints;
 pub mod part;
 pub mod store;
 pub mod widen;
@@ -14,13 +15,12 @@ use mercato_format::{ColumnSpec, Table};
 use crate::convert::limits::FILE_COLUMNS_MAX;
 use crate::convert::resources;
 use crate::convert::schema::flatten::cut;
+use crate::convert::unknown_column;
 use crate::failure::Failure;
 use part::{Origin, Part, PartValues};
 use store::{RowSequence, StorePart};
 use widen::Shape;
 
-/// Names in a message.
-const NAMES_SHOWN_MAX: usize = 20;
 /// Memory of the reader of a store file's column, bytes: a batch and the texts that it decodes.
 const STORE_READING_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -284,9 +284,8 @@ pub fn check_drops(
     columns: &[JoinedColumn],
 ) -> Result<(), Failure> {
     let Some(unknown) = wanted.iter().find(|name| !matched.contains(*name)) else { return Ok(()) };
-    let names: Vec<&str> =
-        columns.iter().take(NAMES_SHOWN_MAX).map(|column| column.spec.name.as_str()).collect();
-    Err(Failure::Usage(format!("--drop {unknown}: {file} has no such column; it has {}", names.join(", "))))
+    let names = columns.iter().map(|column| column.spec.name.as_str());
+    Err(unknown_column::refuse("--drop", unknown, file, names))
 }
 
 fn shown(name: &str) -> String {

@@ -1,6 +1,8 @@
 //! One part of the rows of a conversion: a Parquet file, spilled texts, or a store file. Feeds the values of a column
 //! into its builder, widened on the way. Does not depend on other parts.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
@@ -13,7 +15,8 @@ use crate::convert::limits::BATCH_ROWS;
 use crate::convert::plan::Plan;
 use crate::convert::reader::{self, Batch};
 use crate::convert::schema::flatten::OutputColumn;
-use crate::convert::text::parse::{Parsed, parse};
+use crate::convert::text::forms::ValueForms;
+use crate::convert::text::parse::Parsed;
 use crate::convert::values::feeder::{FeedError, Feeder};
 use crate::convert::values::integers::integers_of;
 use crate::failure::Failure;
@@ -44,8 +47,8 @@ pub struct ParquetPart {
     pub plan: Plan,
     /// Memory of the reader of each column, bytes.
     pub reading_bytes: Vec<u64>,
-    /// Whether its columns are texts that are parsed.
-    pub is_text: bool,
+    /// How the values are written, if its columns are texts that are parsed.
+    pub texts: Option<Arc<ValueForms>>,
 }
 
 /// The origin of a column's values in one part.
@@ -143,14 +146,17 @@ impl ParquetPart {
         let own = column.shape();
         let shape = shape.unwrap_or(&own);
         let step = Step::between(shape, sink.kind);
+        let texts = self.texts.as_deref().filter(|_| shape.kind != ColumnKind::Text);
         reader::read_column(&self.plan, column, batch_bytes, |batch| {
-            let fed = match step {
-                Step::Nulls => extend_nulls(sink.builder, sink.kind, batch.array.len()).map_err(Into::into),
-                _ if self.is_text && shape.kind != ColumnKind::Text => {
-                    parse_batch(batch, shape.kind, step, sink)
+            let fed = match (step, texts) {
+                (Step::Nulls, _) => {
+                    extend_nulls(sink.builder, sink.kind, batch.array.len()).map_err(Into::into)
                 }
-                Step::Keep => sink.feeder.feed(sink.builder, column, &batch.array, batch.nulls.as_ref()),
-                step => widen_batch(batch, step, sink),
+                (step, Some(forms)) => parse_batch(batch, (forms, shape.kind), step, sink),
+                (Step::Keep, None) => {
+                    sink.feeder.feed(sink.builder, column, &batch.array, batch.nulls.as_ref())
+                }
+                (step, None) => widen_batch(batch, step, sink),
             };
             fed.map_err(|error| (sink.refuse)(batch.first_row, error))?;
             (sink.progress)(batch.array.len() as u64)
@@ -163,16 +169,22 @@ fn widen_batch(batch: &Batch, step: Step, sink: &mut Sink<'_>) -> Result<(), Fee
     extend_integers(sink.builder, sink.kind, step, values.into_iter().enumerate())
 }
 
-/// Parses texts. An empty text is null in a column that is none of texts.
-fn parse_batch(batch: &Batch, kind: ColumnKind, step: Step, sink: &mut Sink<'_>) -> Result<(), FeedError> {
+/// Parses texts. Blanks alone are null in a column that is none of texts.
+fn parse_batch(
+    batch: &Batch,
+    (forms, kind): (&ValueForms, ColumnKind),
+    step: Step,
+    sink: &mut Sink<'_>,
+) -> Result<(), FeedError> {
     let texts = TextArray::of(&batch.array)?;
     let mut parsed = Vec::with_capacity(batch.array.len());
     for row in 0..batch.array.len() {
-        let text = texts.get(row, batch.nulls.as_ref()).filter(|text| !text.is_empty());
+        let text = texts.get(row, batch.nulls.as_ref()).filter(|text| !text.trim_ascii().is_empty());
         let value = match text {
             None => None,
             Some(text) => {
-                Some(parse(kind, text).ok_or_else(|| FeedError::Value { row, found: format!("`{text}`") })?)
+                let refuse = || FeedError::Value { row, found: format!("`{text}`") };
+                Some(forms.parse(kind, text).ok_or_else(refuse)?)
             }
         };
         parsed.push(value);

@@ -5,7 +5,7 @@ use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
 use super::partitions::{self, Partition};
-use super::{InputFile, InputFormat, check_count, format_of, unknown_format};
+use super::{InputFile, InputFormat, check_count, format_inside, format_of, unknown_format};
 use crate::convert::limits::{FOLDER_DEPTH_MAX, FOLDER_ENTRIES_MAX};
 use crate::failure::Failure;
 
@@ -48,7 +48,10 @@ pub(super) fn walk(
                 Seen::Folder(below) => pending.push(below),
                 Seen::File(path) => {
                     let by_name = || format_of(&path).filter(|format| *format != InputFormat::Store);
-                    let found = format.or_else(by_name);
+                    let found = match format.or_else(by_name) {
+                        Some(format) => Some(format),
+                        None => format_inside(&path)?,
+                    };
                     let format = found.ok_or_else(|| unknown_format(&path, "move it out of the folder"))?;
                     let partitions = folder.partitions.clone();
                     files.push(InputFile { path: Some(path), format, partitions });

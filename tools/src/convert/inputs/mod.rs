@@ -1,6 +1,7 @@
 //! The files of a conversion: names and folders become a list of files with their formats, sorted by path. Does not
 //! depend on contents beyond the first bytes of a file without a known endings.
 
+pub mod archive;
 mod folder;
 pub mod partitions;
 
@@ -32,16 +33,34 @@ pub enum InputFormat {
     Tsv,
     /// One JSON object a line.
     Ndjson,
+    /// An array of JSON objects.
+    Json,
+    /// A sheet of an Excel workbook.
+    #[value(name = "xlsx")]
+    Excel,
     /// A store file.
     #[value(skip)]
     Store,
 }
 
 impl InputFormat {
-    /// Whether the file is read as text, from its start to its end.
+    /// Whether its rows are read one after the other, and its types found from them.
     #[must_use]
     pub fn is_text(self) -> bool {
-        matches!(self, InputFormat::Csv | InputFormat::Tsv | InputFormat::Ndjson)
+        self.is_stream() || self == InputFormat::Excel
+    }
+
+    /// Whether it is read from its start to its end, so that it may be compressed or standard input.
+    #[must_use]
+    pub fn is_stream(self) -> bool {
+        use InputFormat::{Csv, Json, Ndjson, Tsv};
+        matches!(self, Csv | Tsv | Ndjson | Json)
+    }
+
+    /// Whether the format itself distinguishes numbers from texts.
+    #[must_use]
+    pub fn has_types(self) -> bool {
+        matches!(self, InputFormat::Ndjson | InputFormat::Json | InputFormat::Excel)
     }
 
     /// The name in messages and source types.
@@ -53,6 +72,8 @@ impl InputFormat {
             InputFormat::Csv => "CSV",
             InputFormat::Tsv => "TSV",
             InputFormat::Ndjson => "NDJSON",
+            InputFormat::Json => "JSON",
+            InputFormat::Excel => "Excel",
             InputFormat::Store => "store file",
         }
     }
@@ -100,36 +121,56 @@ pub fn list(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<Vec<Input
 }
 
 fn standard_input(inputs: usize, format: Option<InputFormat>) -> Result<InputFile, Failure> {
-    match format.filter(|format| format.is_text()) {
+    match format.filter(|format| format.is_stream()) {
         Some(format) if inputs == 1 => Ok(InputFile { path: None, format, partitions: Vec::new() }),
         Some(_) => Err(Failure::Usage("-: standard input cannot be joined with files".into())),
-        None => Err(Failure::Usage("-: pass --input-format csv, tsv or ndjson for standard input".into())),
+        None => {
+            Err(Failure::Usage("-: pass --input-format csv, tsv, ndjson or json for standard input".into()))
+        }
     }
 }
 
 fn single_file(path: &Path, format: Option<InputFormat>) -> Result<InputFile, Failure> {
     let found = match format.or_else(|| format_of(path)) {
         Some(format) => Some(format),
-        None => format_of_head(path)?,
+        None => match format_inside(path)? {
+            Some(format) => Some(format),
+            None => format_of_head(path)?,
+        },
     };
     let format = found.ok_or_else(|| unknown_format(path, "pass --input-format, or rename the file"))?;
     Ok(InputFile { path: Some(path.to_path_buf()), format, partitions: Vec::new() })
 }
 
-/// The format by the ending of a name, before `.gz`, `.zst` or `.zstd`.
+/// Endings of compressed files.
+const PACKED: [&str; 4] = [".gz", ".zst", ".zstd", ".zip"];
+
+/// The format by the ending of a name, before `.gz`, `.zst`, `.zstd` or `.zip`.
 fn format_of(path: &Path) -> Option<InputFormat> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-    let packed = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending));
+    let packed = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
     let format = match packed.unwrap_or(&name).rsplit_once('.')?.1 {
         "parquet" | "pq" => InputFormat::Parquet,
         "arrow" | "arrows" | "feather" | "ipc" => InputFormat::Arrow,
         "csv" => InputFormat::Csv,
         "tsv" | "tab" => InputFormat::Tsv,
         "ndjson" | "jsonl" => InputFormat::Ndjson,
+        "json" => InputFormat::Json,
+        "xlsx" | "xlsm" => InputFormat::Excel,
         "mcol" => InputFormat::Store,
         _ => return None,
     };
-    (format.is_text() || packed.is_none()).then_some(format)
+    (format.is_stream() || packed.is_none()).then_some(format)
+}
+
+/// The format of the only file in a ZIP file, by its name.
+fn format_inside(path: &Path) -> Result<Option<InputFormat>, Failure> {
+    if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("zip")) {
+        return Ok(None);
+    }
+    let Some(entry) = archive::only_entry(path)? else { return Ok(None) };
+    let format = format_of(Path::new(&entry.name)).filter(|format| format.is_stream());
+    format.map(Some).ok_or_else(|| unknown_format(path, "unpack it; text files may stay in a ZIP file"))
 }
 
 /// The format by the first bytes of a regular file.
@@ -155,9 +196,9 @@ fn format_of_head(path: &Path) -> Result<Option<InputFormat>, Failure> {
 pub fn stem(path: &Path) -> PathBuf {
     // Without a slash at the end.
     let path = path.components().as_path();
-    let is_packed = path
-        .extension()
-        .is_some_and(|ending| ["gz", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
+    let is_packed = path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| {
+        PACKED.iter().any(|known| known.trim_start_matches('.').eq_ignore_ascii_case(ending))
+    });
     let plain =
         if is_packed && format_of(path).is_some() { path.with_extension("") } else { path.to_owned() };
     if path.is_dir() { plain } else { plain.with_extension("") }
@@ -168,7 +209,8 @@ fn unknown_format(path: &Path, remedy: &str) -> Failure {
         file: path.display().to_string(),
         section: "name".into(),
         expected:
-            "an ending .parquet, .arrow, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst"
+            "an ending .parquet, .arrow, .csv, .tsv, .ndjson, .jsonl, .json or .xlsx, the text ones also with .gz, .zst \
+             or .zip"
                 .into(),
         found: "another".into(),
         remedy: remedy.into(),
@@ -217,13 +259,17 @@ mod tests {
         assert_eq!(format("b.CSV"), Some(InputFormat::Csv));
         assert_eq!(format("b.tsv.gz"), Some(InputFormat::Tsv));
         assert_eq!(format("b.jsonl.zst"), Some(InputFormat::Ndjson));
+        assert_eq!((format("b.json"), format("b.XLSX")), (Some(InputFormat::Json), Some(InputFormat::Excel)));
+        assert_eq!(format("b.csv.zip"), Some(InputFormat::Csv));
         for name in ["b.arrow", "b.arrows", "b.FEATHER", "b.ipc"] {
             assert_eq!(format(name), Some(InputFormat::Arrow), "{name}");
         }
-        for other in ["b", "b.json", "b.gz", "b.parquet.gz", "b.csv.bak", ".csv/"] {
+        for other in ["b", "b.zip", "b.gz", "b.parquet.gz", "b.csv.bak", ".csv/"] {
             assert_ne!(format(other), Some(InputFormat::Parquet), "{other}");
         }
-        assert_eq!((format("b.parquet.gz"), format("b.arrow.zst")), (None, None));
+        for packed in ["b.parquet.gz", "b.arrow.zst", "b.xlsx.gz"] {
+            assert_eq!(format(packed), None, "{packed}");
+        }
     }
 
     #[test]

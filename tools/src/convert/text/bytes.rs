@@ -1,5 +1,5 @@
-//! The bytes of a text input: a file or standard input, decompressed by its first bytes, without a byte order mark, and
-//! bounded in growth and in memory. Does not depend on records.
+//! The bytes of a text input: a file or standard input, decompressed by its first bytes, as UTF-8 without a byte order
+//! mark, and bounded in growth and in memory. Does not depend on records.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
+use mercato::catalog::TextEncoding;
 
 use crate::convert::inputs::InputFile;
+use crate::convert::inputs::archive;
 use crate::convert::limits::{DECODED_RATIO_FREE_BYTES, DECODED_RATIO_MAX};
+use crate::convert::text::encodings::{self, Undecodable};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// The smallest and largest window of zstd, as powers of two. The largest is the default limit of `zstd`.
 const WINDOW_LOG_MIN: u32 = 23;
 const WINDOW_LOG_MAX: u32 = 27;
@@ -39,47 +41,69 @@ impl ByteSource {
     /// Opens a file or standard input.
     ///
     /// # Errors
-    /// When it cannot be opened, or its first bytes say that it is UTF-16.
+    /// When it cannot be opened, is a ZIP file of other than one file, or is evidently not in `encoding`.
     pub fn open(
         file: &InputFile,
+        encoding: Option<TextEncoding>,
         memory_limit: u64,
         interruption: &Interruption,
     ) -> Result<ByteSource, Failure> {
-        let raw: Box<dyn Read> = match &file.path {
-            Some(path) => Box::new(File::open(path).map_err(Failure::io(path, "open"))?),
-            None => Box::new(io::stdin()),
-        };
-        ByteSource::of(raw, file.name(), memory_limit, interruption)
-    }
-
-    /// The bytes of `raw`, which messages call `name`.
-    ///
-    /// # Errors
-    /// As [`ByteSource::open`].
-    pub fn of(
-        raw: Box<dyn Read>,
-        name: String,
-        memory_limit: u64,
-        interruption: &Interruption,
-    ) -> Result<ByteSource, Failure> {
+        let name = file.name();
         let taken = Arc::new(AtomicU64::new(0));
-        let counted = Counted { inner: raw, taken: Arc::clone(&taken) };
-        let opened = decoded(BufReader::with_capacity(BUFFER_BYTES, counted), memory_limit);
-        let (mut reader, is_packed) = opened.map_err(|error| unreadable(&name, &error))?;
-        let head = head_of(&mut reader, UTF8_MARK.len()).map_err(|error| unreadable(&name, &error))?;
-        if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-            return Err(Failure::Refused {
-                file: name,
-                section: "first bytes".into(),
-                expected: "UTF-8".into(),
-                found: "UTF-16".into(),
-                remedy: "convert it first: iconv -f UTF-16 -t UTF-8".into(),
-            });
-        }
-        let kept = if head == UTF8_MARK { Vec::new() } else { head };
-        let reader: Box<dyn BufRead> = Box::new(Cursor::new(kept).chain(reader));
+        let counted = |inner: Box<dyn Read>| Counted { inner, taken: Arc::clone(&taken) };
+        let entry = file.path.as_deref().map(archive::only_entry).transpose()?.flatten();
+        let (mut reader, is_packed): (Box<dyn BufRead>, bool) = match (&file.path, entry) {
+            (Some(path), Some(entry)) => {
+                let plain = entry.open(path, |file| counted(Box::new(file)))?;
+                (Box::new(BufReader::with_capacity(BUFFER_BYTES, plain)), true)
+            }
+            (path, _) => {
+                let raw: Box<dyn Read> = match path {
+                    Some(path) => Box::new(File::open(path).map_err(Failure::io(path, "open"))?),
+                    None => Box::new(io::stdin()),
+                };
+                decoded(BufReader::with_capacity(BUFFER_BYTES, counted(raw)), memory_limit)
+                    .map_err(|error| unreadable(&name, &error))?
+            }
+        };
+        let head = head_of(&mut reader, encodings::HEAD_BYTES).map_err(|error| unreadable(&name, &error))?;
+        let (found, mark_bytes) = encodings::find(&head, encoding, &name)?;
+        let whole = Cursor::new(head.get(mark_bytes..).unwrap_or_default().to_vec()).chain(reader);
+        let reader = encodings::to_utf8(whole, found);
         let interruption = interruption.clone();
         Ok(ByteSource { name, reader, taken, given: 0, is_packed, interruption })
+    }
+
+    /// The first `count` bytes, fewer at the end of the input. They are given out later all the same.
+    ///
+    /// # Errors
+    /// As [`ByteSource::fill`].
+    pub fn peek(&mut self, count: usize) -> Result<Vec<u8>, Failure> {
+        let head = head_of(&mut self.reader, count).map_err(|error| unreadable(&self.name, &error))?;
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(head.clone()).chain(rest));
+        Ok(head)
+    }
+
+    /// Passes over a line with its end. Returns false at the end of the input.
+    ///
+    /// # Errors
+    /// As [`ByteSource::fill`].
+    pub fn skip_line(&mut self) -> Result<bool, Failure> {
+        let mut is_any = false;
+        loop {
+            let chunk = self.fill()?;
+            if chunk.is_empty() {
+                return Ok(is_any);
+            }
+            is_any = true;
+            let end = memchr::memchr(b'\n', chunk);
+            let used = end.map_or(chunk.len(), |end| end + 1);
+            self.consume(used);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
     }
 
     /// The name in messages.
@@ -131,6 +155,9 @@ impl ByteSource {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
+    if let Some(undecodable) = error.get_ref().and_then(|inner| inner.downcast_ref::<Undecodable>()) {
+        return undecodable.refuse(name);
+    }
     Failure::Refused {
         file: name.to_owned(),
         section: "bytes".into(),

@@ -6,6 +6,8 @@ use crate::convert::text::moments::{self, Moment};
 pub const FLOAT_DIGITS: u32 = 15;
 /// Digits of an integer or a decimal that fit 128 bits.
 pub const EXACT_DIGITS: u32 = 38;
+/// Digits of a telephone number behind its plus.
+const TELEPHONE_DIGITS_MIN: u32 = 8;
 /// The longest number that is looked at, bytes.
 const NUMBER_BYTES_MAX: usize = 400;
 
@@ -39,7 +41,8 @@ pub enum Class {
         /// Whether 64 bits of nanoseconds hold it.
         fits_nanoseconds: bool,
     },
-    /// Digits that are no number: with leading zeros, with a plus, or too many.
+    /// Digits that may be a number and may be a name: with leading zeros, eight and more behind a plus as in a telephone
+    /// number, more than 38, or beyond what a double holds.
     Code,
     /// Any other text.
     Text,
@@ -68,6 +71,19 @@ impl Class {
         }
     }
 
+    /// Whether it is a number, a date or a datetime.
+    #[must_use]
+    pub fn is_value(self) -> bool {
+        matches!(
+            self,
+            Class::Integer { .. }
+                | Class::Decimal { .. }
+                | Class::Float
+                | Class::Date
+                | Class::Timestamp { .. }
+        )
+    }
+
     /// The name of a class in messages, by its number.
     #[must_use]
     pub fn name(number: usize) -> &'static str {
@@ -87,44 +103,45 @@ impl Class {
     }
 }
 
-/// The class of a CSV field that is not null.
+/// The class of a CSV field that is not null. Blanks around a number, a date or a boolean do not matter.
 #[must_use]
 pub fn of_field(text: &str) -> Class {
-    let Some(&first) = text.as_bytes().first() else { return Class::Empty };
-    match first {
-        b'0'..=b'9' | b'-' | b'+' | b'.' => of_digits(text),
-        b't' | b'T' | b'f' | b'F' if boolean(text).is_some() => Class::Boolean,
-        b'N' if text == "NaN" => Class::Float,
-        b'I' if text == "Infinity" => Class::Float,
-        _ => Class::Text,
-    }
+    let class = match text.as_bytes().first() {
+        None => Class::Empty,
+        Some(b'0'..=b'9' | b'-' | b'+' | b'.') => of_digits(text),
+        Some(b't' | b'T' | b'f' | b'F') if boolean(text).is_some() => Class::Boolean,
+        Some(b'N') if text == "NaN" => Class::Float,
+        Some(b'I') if text == "Infinity" => Class::Float,
+        Some(_) => Class::Text,
+    };
+    if class == Class::Text && is_padded(text) { of_field(text.trim_ascii()) } else { class }
 }
 
-/// The class of a JSON string. A number in quotes is a text.
+/// Whether blanks stand at an end.
 #[must_use]
-pub fn of_string(text: &str) -> Class {
-    match of_moment(text) {
-        Some(class) => class,
-        None => Class::Text,
-    }
+pub fn is_padded(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_whitespace) || bytes.last().is_some_and(u8::is_ascii_whitespace)
 }
 
-fn of_moment(text: &str) -> Option<Class> {
-    Some(match moments::parse(text)? {
+/// The class of a day or a point in time.
+#[must_use]
+pub fn of_moment(moment: Moment) -> Class {
+    match moment {
         Moment::Day(_) => Class::Date,
         Moment::Instant { seconds, digits, .. } => {
             let range = i64::MIN / 1_000_000_000 + 1..i64::MAX / 1_000_000_000;
             Class::Timestamp { digits, fits_nanoseconds: range.contains(&seconds) }
         }
-    })
+    }
 }
 
 fn of_digits(text: &str) -> Class {
     if text == "-Infinity" {
         return Class::Float;
     }
-    if let Some(class) = of_moment(text) {
-        return class;
+    if let Some(moment) = moments::parse(text) {
+        return of_moment(moment);
     }
     of_number(text).unwrap_or(Class::Text)
 }
@@ -132,22 +149,18 @@ fn of_digits(text: &str) -> Class {
 /// The class of a number; `None` for other texts. JSON numbers are a part of these.
 #[must_use]
 pub fn of_number(text: &str) -> Option<Class> {
-    let (negative, unsigned) = match text.as_bytes().first()? {
-        b'-' => (true, text.get(1..)?),
-        _ => (false, text),
-    };
-    let (plus, unsigned) = match unsigned.strip_prefix('+') {
-        Some(rest) if !negative => (true, rest),
-        _ => (false, unsigned),
-    };
+    let has_plus = text.starts_with('+');
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let whole = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let rest = unsigned.get(whole..)?;
-    let has_leading_zero = plus || (whole > 1 && unsigned.starts_with('0'));
+    let has_leading_zero = whole > 1 && unsigned.starts_with('0');
     if rest.is_empty() {
         let digits = u32::try_from(whole).ok()?;
+        let is_code =
+            has_leading_zero || digits > EXACT_DIGITS || (has_plus && digits >= TELEPHONE_DIGITS_MIN);
         return match whole {
             0 => None,
-            _ if has_leading_zero || digits > EXACT_DIGITS => Some(Class::Code),
+            _ if is_code => Some(Class::Code),
             _ => Some(Class::Integer { digits }),
         };
     }
@@ -165,13 +178,20 @@ pub fn of_number(text: &str) -> Option<Class> {
 }
 
 fn of_exponent(text: &str, has_leading_zero: bool) -> Option<Class> {
+    let value = double(text)?;
+    // A double turns numbers that are too small for it into zero.
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    let vanishes = value == 0.0 && mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    let is_code = has_leading_zero || !value.is_finite() || vanishes;
+    Some(if is_code { Class::Code } else { Class::Float })
+}
+
+/// The double of a number in digits, also one that overflows.
+#[must_use]
+pub fn double(text: &str) -> Option<f64> {
     // Rust also reads `inf` and `nan`, which have no digit before their letters.
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    if !is_plain || text.len() > NUMBER_BYTES_MAX {
-        return None;
-    }
-    let value: f64 = text.parse().ok()?;
-    Some(if has_leading_zero || !value.is_finite() { Class::Code } else { Class::Float })
+    if is_plain && text.len() <= NUMBER_BYTES_MAX { text.parse().ok() } else { None }
 }
 
 /// The boolean that a text names: `true` or `false`, small, large, or with a large first letter.
@@ -205,7 +225,15 @@ mod tests {
             ("999999999999999999999999999999999999999", Class::Code),
             ("007", Class::Code),
             ("-01", Class::Code),
-            ("+39055", Class::Code),
+            ("+39055", whole(5)),
+            ("+5.5", decimal(1, 1)),
+            ("+1e5", Class::Float),
+            ("+390551234567", Class::Code),
+            ("1e-999", Class::Code),
+            ("0e-999", Class::Float),
+            ("-+1", Class::Text),
+            ("+", Class::Text),
+            ("+-1", Class::Text),
             ("00.5", Class::Code),
             ("0.50", decimal(1, 2)),
             ("-12.5", decimal(2, 1)),
@@ -222,7 +250,11 @@ mod tests {
             (".", Class::Text),
             ("1,000", Class::Text),
             ("1_000", Class::Text),
-            (" 1", Class::Text),
+            (" 1", whole(1)),
+            ("true ", Class::Boolean),
+            (" 2024-02-29 ", Class::Date),
+            (" x ", Class::Text),
+            ("  ", Class::Empty),
             ("12A", Class::Text),
             ("2024-02-29", Class::Date),
             ("2023-02-29", Class::Text),
@@ -233,13 +265,5 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(of_field(text), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn json_strings_are_texts_or_moments() {
-        assert_eq!(of_string("12"), Class::Text);
-        assert_eq!(of_string(""), Class::Text);
-        assert_eq!(of_string("true"), Class::Text);
-        assert_eq!(of_string("2024-02-29"), Class::Date);
     }
 }

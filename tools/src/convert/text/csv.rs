@@ -79,6 +79,11 @@ impl Splitter {
         }
     }
 
+    /// Begins at a line of the file.
+    pub fn begin_at(&mut self, line: u64) {
+        (self.line, self.field_line, self.record_line) = (line, line, line);
+    }
+
     /// Begins the next record.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -9,32 +9,14 @@ use std::cmp::Reverse;
 use mercato_format::{ColumnKind, TimeUnit};
 
 use crate::convert::schema::flatten::cut;
+use crate::convert::text::advice::{Tally, means_null};
 use crate::convert::text::classify::{CLASSES, Class, EXACT_DIGITS, FLOAT_DIGITS};
+pub use crate::convert::text::faults::{Conflict, LooksLikeValues, Spot, ValueFault};
 
 /// Bytes of a value in a message.
 const SHOWN_BYTES_MAX: usize = 60;
-
-/// The place of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
-    /// The file.
-    pub file: std::sync::Arc<str>,
-    /// The line, counted from 1.
-    pub line: u64,
-    /// The number of the field, counted from 1; `None` where fields have names only.
-    pub field: Option<usize>,
-}
-
-/// A value that does not fit the others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The place of the value.
-    pub at: Spot,
-    /// The expected value.
-    pub expected: String,
-    /// The value found.
-    pub found: String,
-}
+/// Numbers or dates of another form among texts, in per cent, of which the operator is told.
+const VALUE_LIKE_PERCENT_MIN: u64 = 90;
 
 /// Counts of the classes of a column's values, out of which its type is inferred.
 #[derive(Debug, Default)]
@@ -50,12 +32,24 @@ pub struct Inference {
     second_digits: u32,
     /// The first timestamp that nanoseconds do not hold.
     far: Option<(Spot, String)>,
+    /// The first integer of which a double loses digits.
+    long: Option<(Spot, String)>,
+    /// The most digits of an integer.
+    integer_digits: u32,
+    /// Decimals that may be thousands: `1.234`.
+    grouped: u64,
+    /// Texts that would be values under another option, and the first of them.
+    tally: Tally,
+    first_tallied: Option<(Spot, String)>,
+    /// Texts that usually mean null, and the first of them.
+    null_words: u64,
+    first_null_word: Option<(Spot, String)>,
 }
 
 impl Inference {
-    /// Counts a null.
-    pub fn note_null(&mut self) {
-        self.nulls += 1;
+    /// Counts nulls.
+    pub fn note_nulls(&mut self, count: usize) {
+        self.nulls += count as u64;
     }
 
     /// Counts a value. `is_typed` says that the source distinguishes texts from numbers.
@@ -69,8 +63,17 @@ impl Inference {
             *first = Some((at(), cut(text.to_owned(), SHOWN_BYTES_MAX)));
         }
         match class {
-            Class::Integer { digits } => self.whole_digits = self.whole_digits.max(digits),
+            Class::Integer { digits } => {
+                self.whole_digits = self.whole_digits.max(digits);
+                self.integer_digits = self.integer_digits.max(digits);
+                if digits > FLOAT_DIGITS && self.long.is_none() {
+                    self.long = Some((at(), cut(text.to_owned(), SHOWN_BYTES_MAX)));
+                }
+            }
             Class::Decimal { whole, scale } => {
+                if scale == 3 && whole <= 3 && !text.trim_start_matches(['-', '+']).starts_with('0') {
+                    self.grouped += 1;
+                }
                 self.whole_digits = self.whole_digits.max(whole);
                 self.decimal_digits = self.decimal_digits.max(whole + scale);
                 let (least, most) = self.scales.unwrap_or((scale, scale));
@@ -82,8 +85,52 @@ impl Inference {
                     self.far = Some((at(), cut(text.to_owned(), SHOWN_BYTES_MAX)));
                 }
             }
+            Class::Text if !is_typed => self.note_text(text, at),
             _ => {}
         }
+    }
+
+    fn note_text(&mut self, text: &str, at: impl Fn() -> Spot) {
+        let first = || Some((at(), cut(text.to_owned(), SHOWN_BYTES_MAX)));
+        if means_null(text) {
+            self.null_words += 1;
+            self.first_null_word = self.first_null_word.take().or_else(first);
+        } else if self.tally.note(text) {
+            self.first_tallied = self.first_tallied.take().or_else(first);
+        }
+    }
+
+    /// The texts of a column of texts, when nearly all values are numbers or dates.
+    #[must_use]
+    pub fn looks_like_values(&self) -> Option<LooksLikeValues> {
+        let advice = self.tally.best(self.has_points())?;
+        let plain = if advice.is_number { self.count_of(&NUMBERS) } else { self.count_of(&MOMENTS) };
+        let values = self.counts.iter().sum::<u64>() - self.count(EMPTY) - self.null_words;
+        let looking = advice.count + plain;
+        let (at, found) = self.first_tallied.clone()?;
+        let percent = looking.saturating_mul(100) / values.max(1);
+        (percent >= VALUE_LIKE_PERCENT_MIN).then_some(LooksLikeValues { at, found, advice, percent })
+    }
+
+    /// Whether numbers have a point that is no mark of thousands.
+    fn has_points(&self) -> bool {
+        self.grouped < self.count(DECIMAL) || self.count(FLOAT) > 0
+    }
+
+    /// The first decimal, when all of them may as well be thousands: `1.234` beside `950`.
+    #[must_use]
+    pub fn ambiguous_thousands(&self) -> Option<Conflict> {
+        let is_ambiguous = self.grouped > 0
+            && self.grouped == self.count(DECIMAL)
+            && self.count(FLOAT) == 0
+            && self.integer_digits <= 3;
+        let (at, found) = self.firsts.get(DECIMAL).and_then(Option::as_ref).filter(|_| is_ambiguous)?;
+        Some(Conflict {
+            at: at.clone(),
+            expected: "a number that is a fraction or a thousand beyond doubt".into(),
+            found: format!("`{found}`"),
+            fault: ValueFault::Grouped,
+        })
     }
 
     /// Whether every value was null.
@@ -103,6 +150,13 @@ impl Inference {
     pub fn has_nulls(&self, kind: ColumnKind) -> bool {
         let empty = kind != ColumnKind::Text && self.count(EMPTY) > 0;
         self.nulls > 0 || empty || self.is_all_null()
+    }
+
+    /// Nulls, with empty texts where the column is none of texts.
+    #[must_use]
+    pub fn null_count(&self) -> u64 {
+        let is_text = self.resolve().is_ok_and(|kind| kind == ColumnKind::Text);
+        self.nulls + if is_text { 0 } else { self.count(EMPTY) }
     }
 
     /// The place of any value.
@@ -143,14 +197,12 @@ impl Inference {
         Err(self.conflict(&present))
     }
 
-    /// Whether a column with texts and other values is one of texts.
+    /// Whether a column with texts and other values is one of texts. Words for null do not count.
     fn may_be_texts(&self, present: &[&[usize]], texts: u64, typed: u64) -> bool {
         match present {
-            // Digits with a leading zero make a column of codes out of numbers.
-            [family] if *family == NUMBERS && self.count(TEXT) == 0 => true,
             // A JSON string is a string, also when it looks like a date.
             [family] if *family == MOMENTS && self.typed => true,
-            _ => !self.typed && texts > typed,
+            _ => !self.typed && texts - self.null_words > typed,
         }
     }
 
@@ -160,7 +212,7 @@ impl Inference {
             [LIST] => Ok(ColumnKind::Text),
             MOMENTS_SLICE if self.count(TIMESTAMP) == 0 => Ok(ColumnKind::Date),
             MOMENTS_SLICE => self.timestamp(),
-            _ => Ok(self.number()),
+            _ => self.number(),
         }
     }
 
@@ -171,25 +223,39 @@ impl Inference {
                 at: at.clone(),
                 expected: "a datetime from 1677 to 2262, because others have nanoseconds".into(),
                 found: format!("`{found}`"),
+                fault: ValueFault::Other,
             }),
             _ => Ok(ColumnKind::Timestamp { unit }),
         }
     }
 
     /// Decimals of one scale stay exact. Numbers of different scales are doubles as long as doubles keep all digits.
-    fn number(&self) -> ColumnKind {
+    fn number(&self) -> Result<ColumnKind, Conflict> {
         let has_floats = self.count(FLOAT) > 0;
+        if let Some((at, found)) = self.long.as_ref().filter(|_| has_floats && !self.typed) {
+            let float = self.firsts.get(FLOAT).and_then(Option::as_ref);
+            let beside =
+                float.map_or_else(String::new, |(spot, text)| format!(", as `{text}` on line {}", spot.line));
+            return Err(Conflict {
+                at: at.clone(),
+                expected: format!(
+                    "numbers of at most {FLOAT_DIGITS} digits beside those that are doubles{beside}"
+                ),
+                found: format!("`{found}`"),
+                fault: ValueFault::LongInteger,
+            });
+        }
         let Some((least, most)) = self.scales.filter(|_| !has_floats) else {
-            return if has_floats { ColumnKind::Float } else { ColumnKind::Integer };
+            return Ok(if has_floats { ColumnKind::Float } else { ColumnKind::Integer });
         };
         let digits = self.whole_digits + most;
         let exact = u8::try_from(digits).ok().zip(u8::try_from(most).ok());
         let is_uniform = least == most && self.count(INTEGER) == 0;
         let floats_lose = self.decimal_digits.max(self.whole_digits) > FLOAT_DIGITS;
-        match exact.filter(|_| digits <= EXACT_DIGITS && (is_uniform || floats_lose)) {
+        Ok(match exact.filter(|_| digits <= EXACT_DIGITS && (is_uniform || floats_lose)) {
             Some((precision, scale)) => ColumnKind::Decimal { precision, scale },
             None => ColumnKind::Float,
-        }
+        })
     }
 
     /// The first value of the rarest class, against the most frequent one.
@@ -200,16 +266,19 @@ impl Inference {
             families.push(&texts);
         }
         let line_of = |family: &[usize]| family.iter().map(|class| self.line(*class)).min();
-        families
-            .sort_by_key(|family| (self.count_of(family), !family.contains(&TEXT), Reverse(line_of(family))));
+        // Words for null are the fault, however many they are.
+        let size = |family: &[usize]| {
+            self.count_of(family) - if family.contains(&TEXT) { self.null_words } else { 0 }
+        };
+        families.sort_by_key(|family| (size(family), !family.contains(&TEXT), Reverse(line_of(family))));
         let odd = families.first().copied().unwrap_or(&texts);
         let usual = families.last().copied().unwrap_or(&texts);
         let of_odd = odd.iter().filter(|class| self.count(**class) > 0);
-        let class = of_odd.min_by_key(|class| (**class == CODE, self.line(**class)));
+        let class = of_odd.min_by_key(|class| (**class == CODE, self.line(**class))).copied();
         let like = usual.iter().copied().max_by_key(|class| self.count(*class)).unwrap_or(TEXT);
         let first = |class: usize| self.firsts.get(class).and_then(Option::as_ref);
         let (at, found) = class
-            .and_then(|class| first(*class))
+            .and_then(first)
             .cloned()
             .unwrap_or_else(|| (Spot { file: "".into(), line: 0, field: None }, String::new()));
         let before = first(like)
@@ -217,7 +286,24 @@ impl Inference {
         Conflict {
             at,
             expected: format!("{}{before} and {} in all", Class::name(like), self.count_of(usual)),
+            fault: self.fault(class, &found),
             found: format!("`{found}`"),
+        }
+    }
+
+    /// What is wrong with the first value of a class that does not fit the others.
+    fn fault(&self, class: Option<usize>, found: &str) -> ValueFault {
+        if self.typed {
+            return ValueFault::Other;
+        }
+        match class {
+            Some(CODE) => ValueFault::Code,
+            Some(TEXT) if means_null(found) => ValueFault::Null,
+            _ => {
+                let is_tallied = self.first_tallied.is_some() && self.count(TEXT) > 0;
+                let advice = self.tally.best(self.has_points()).filter(|_| is_tallied);
+                advice.map_or(ValueFault::Other, ValueFault::Form)
+            }
         }
     }
 
@@ -238,76 +324,15 @@ impl Inference {
 const EMPTY: usize = 0;
 const BOOLEAN: usize = 1;
 const INTEGER: usize = 2;
+const DECIMAL: usize = 3;
 const FLOAT: usize = 4;
 const TIMESTAMP: usize = 6;
 const CODE: usize = 7;
 const TEXT: usize = 8;
 const LIST: usize = 9;
-const NUMBERS: [usize; 3] = [INTEGER, 3, FLOAT];
+const NUMBERS: [usize; 3] = [INTEGER, DECIMAL, FLOAT];
 const MOMENTS: [usize; 2] = [5, TIMESTAMP];
 const MOMENTS_SLICE: &[usize] = &MOMENTS;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::convert::text::classify;
-
-    fn inferred(texts: &[&str]) -> Result<ColumnKind, Conflict> {
-        let mut inference = Inference::default();
-        for (line, text) in (2..).zip(texts) {
-            let spot = || Spot { file: "f".into(), line, field: Some(1) };
-            inference.note(classify::of_field(text), text, false, spot);
-        }
-        inference.resolve()
-    }
-
-    const fn decimal(precision: u8, scale: u8) -> ColumnKind {
-        ColumnKind::Decimal { precision, scale }
-    }
-
-    #[test]
-    fn finds_kind_that_keeps_every_value() {
-        let at = |unit| ColumnKind::Timestamp { unit };
-        let cases: [(&[&str], ColumnKind); 18] = [
-            (&[], ColumnKind::Text),
-            (&["1", "-2"], ColumnKind::Integer),
-            (&["1", "99999999999999999999999999999999999999"], ColumnKind::Integer),
-            (&["1", "007"], ColumnKind::Text),
-            (&["1.50", "20.25"], decimal(4, 2)),
-            (&["1.5", "20.25"], ColumnKind::Float),
-            (&["1.5", "2"], ColumnKind::Float),
-            (&["1.5", "1e3"], ColumnKind::Float),
-            (&["1.5", "12345678901234567890"], decimal(21, 1)),
-            (&["0.1234567890123456789", "1.5"], decimal(20, 19)),
-            (&["NaN", "1"], ColumnKind::Float),
-            (&["true", "False"], ColumnKind::Boolean),
-            (&["2024-01-01"], ColumnKind::Date),
-            (&["2024-01-01", "2024-01-01T00:00:00Z"], at(TimeUnit::Second)),
-            (&["2024-01-01T00:00:00.1Z", "2024-01-01T00:00:00.0001Z"], at(TimeUnit::Microsecond)),
-            (&["1984", "Ulysses", "Emma"], ColumnKind::Text),
-            (&["", "1"], ColumnKind::Integer),
-            (&["", "x"], ColumnKind::Text),
-        ];
-        for (texts, expected) in cases {
-            assert_eq!(inferred(texts).unwrap(), expected, "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn names_value_that_stands_against_the_others() {
-        let conflict = inferred(&["1", "2", "n/a"]).unwrap_err();
-        assert_eq!((conflict.at.line, conflict.found.as_str()), (4, "`n/a`"));
-        assert_eq!(conflict.expected, "an integer, as `1` on line 2 and 2 in all");
-        let cases: [(&[&str], u64); 6] = [
-            (&["x", "1"], 2),
-            (&["true", "1", "0"], 2),
-            (&["1", "2", "2024-01-01"], 4),
-            (&["2024-01-01", "soon"], 3),
-            (&["2024-01-01T00:00:00.123456789Z", "9999-01-01T00:00:00Z"], 3),
-            (&["1.5", "007", "x", "2.5", "3"], 4),
-        ];
-        for (texts, line) in cases {
-            assert_eq!(inferred(texts).unwrap_err().at.line, line, "{texts:?}");
-        }
-    }
-}
+mod tests;

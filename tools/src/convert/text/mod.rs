@@ -1,23 +1,34 @@
-//! Text inputs: CSV, TSV and NDJSON. All rows are read once and spilled as columns of texts; the types are known
-//! afterwards, from all rows. Does not depend on other formats.
+//! Inputs without types of their own: CSV, TSV, JSON and Excel. All rows are read once and spilled as columns of texts; the
+//! types are known afterwards, from all rows. Does not depend on other formats.
 
+pub mod advice;
 pub mod bytes;
 pub mod classify;
+pub mod column;
 pub mod csv;
+pub mod dates;
+pub mod encodings;
+pub mod excel;
+pub mod faults;
+pub mod forms;
+pub mod head;
 pub mod infer;
 pub mod moments;
 pub mod parse;
 pub mod read_csv;
+pub mod read_json;
 pub mod read_ndjson;
 pub mod records;
 pub mod rows;
 mod spill;
+mod workbook;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use mercato::catalog::ColumnType;
+use mercato::catalog::{ColumnType, SourceOptions};
 use mercato_format::ColumnKind;
 
 use crate::convert::dataset::widen::{Shape, TextForm};
@@ -27,10 +38,12 @@ use crate::convert::schema::flatten::cut;
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use bytes::ByteSource;
-use infer::{Conflict, Spot};
+use column::TextColumn;
+use forms::ValueForms;
+use infer::Spot;
 use read_csv::Dialect;
 use read_ndjson::Groups;
-use rows::{RowSettings, Rows, SpilledFile, TextColumn};
+use rows::{RowSettings, Rows, SpilledFile};
 
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
@@ -38,12 +51,16 @@ const NAME_SHOWN_BYTES: usize = 64;
 /// The options of text inputs.
 #[derive(Debug, Clone, Default)]
 pub struct TextOptions {
-    /// Between two fields of CSV. By default a comma, and a tab in TSV.
-    pub delimiter: Option<u8>,
-    /// Unquoted fields of CSV that are null, besides the empty one.
-    pub null_texts: Vec<String>,
-    /// Declared types by column.
+    /// How the files are written.
+    pub source: SourceOptions,
+    /// Types that the operator typed, by column. Every name must be that of a column.
     pub types: HashMap<String, ColumnType>,
+    /// Types that dataset.toml declares, by column.
+    pub declared: HashMap<String, ColumnType>,
+    /// Whether the operator is told of texts for null that no field has.
+    pub checks_null_texts: bool,
+    /// Whether only types and examples are wanted, and no rows are kept.
+    pub is_preview: bool,
 }
 
 /// A column of the text inputs, with its type.
@@ -57,6 +74,19 @@ pub struct TextShape {
     pub file: String,
 }
 
+/// A column of a preview.
+#[derive(Debug)]
+pub struct PreviewColumn {
+    /// The name.
+    pub name: String,
+    /// The type, or why it has none.
+    pub shape: Result<TextShape, Failure>,
+    /// Nulls.
+    pub nulls: u64,
+    /// Some values.
+    pub examples: Vec<String>,
+}
+
 /// The columns of text inputs by name, in the order of their first appearance.
 pub type TextShapes = Vec<(String, TextShape)>;
 
@@ -67,9 +97,12 @@ pub struct TextReader {
     memory_limit: u64,
     interruption: Interruption,
     hints: HashMap<String, Shape>,
+    forms: Arc<ValueForms>,
     rows: Rows,
     groups: Groups,
     bar: ProgressBar,
+    /// Whether fields had semicolons between them, as where commas are decimal marks.
+    has_semicolons: bool,
     /// Bytes of all inputs read before, compressed and decompressed.
     taken_before: u64,
     given_before: u64,
@@ -77,7 +110,9 @@ pub struct TextReader {
 
 impl TextReader {
     /// A reader that spills into `directory`. `hints` are the types of columns that other files have.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When the options contradict one another.
     pub fn new(
         options: &TextOptions,
         drop: &HashSet<String>,
@@ -85,26 +120,40 @@ impl TextReader {
         interruption: &Interruption,
         hints: HashMap<String, Shape>,
         bar: ProgressBar,
-    ) -> TextReader {
+    ) -> Result<TextReader, Failure> {
         let mut types = options.types.clone();
+        for (name, declared) in &options.declared {
+            types.entry(name.clone()).or_insert(*declared);
+        }
         for (name, shape) in &hints {
             if let Some(hint) = hint_of(shape.kind) {
                 types.entry(name.clone()).or_insert(hint);
             }
         }
-        let settings = RowSettings { types, drop: drop.clone(), directory, memory_limit };
-        TextReader {
+        let forms = Arc::new(ValueForms::new(&options.source)?);
+        let settings = RowSettings {
+            types,
+            drop: drop.clone(),
+            directory,
+            memory_limit,
+            forms: Arc::clone(&forms),
+            null_texts: options.source.null_text.clone(),
+            is_preview: options.is_preview,
+        };
+        Ok(TextReader {
             options: options.clone(),
             drop: drop.clone(),
             memory_limit,
             interruption: interruption.clone(),
             hints,
+            forms,
             rows: Rows::new(settings),
             groups: Groups::new(),
             bar,
+            has_semicolons: false,
             taken_before: 0,
             given_before: 0,
-        }
+        })
     }
 
     /// Reads all rows of a file.
@@ -112,27 +161,54 @@ impl TextReader {
     /// # Errors
     /// A refusal that names file, line and column, or a failure of the system.
     pub fn read(&mut self, file: &InputFile) -> Result<(), Failure> {
-        let source = ByteSource::open(file, self.memory_limit, &self.interruption)?;
+        if file.format.has_types() && !self.forms.has_plain_numbers() {
+            return Err(Failure::Usage(format!(
+                "{}: --decimal and --thousands are for CSV, {} writes numbers in one way; convert the files one by one",
+                file.name(),
+                file.format.name()
+            )));
+        }
         let share = usize::try_from(self.memory_limit / RECORD_SHARE).unwrap_or(RECORD_BYTES_MAX);
         let record_bytes_max = share.min(RECORD_BYTES_MAX);
+        let source_options = &self.options.source;
+        if file.format == InputFormat::Excel {
+            let options = excel::SheetOptions {
+                sheet: source_options.sheet.as_deref(),
+                skip_lines: source_options.skip_lines.unwrap_or(0),
+                no_header: source_options.no_header,
+                memory_limit: self.memory_limit,
+                interruption: &self.interruption,
+            };
+            self.given_before += excel::read(file, &options, &mut self.rows)?;
+            return Ok(());
+        }
+        let encoding = source_options.encoding;
+        let source = ByteSource::open(file, encoding, self.memory_limit, &self.interruption)?;
         let (taken_before, given_before) = (self.taken_before, self.given_before);
         let (mut taken, mut given) = (0, 0);
         let progress = |source: &ByteSource| {
             (taken, given) = (source.taken_bytes(), source.given_bytes());
             self.bar.set_position(taken_before + taken);
         };
-        if file.format == InputFormat::Ndjson {
-            read_ndjson::read(source, record_bytes_max, &mut self.rows, &mut self.groups, progress)?;
-        } else {
-            let usual = if file.format == InputFormat::Tsv { b'\t' } else { b',' };
-            let dialect = Dialect {
-                delimiter: self.options.delimiter.unwrap_or(usual),
-                null_texts: self.options.null_texts.clone(),
-                format: file.format.name(),
-                record_bytes_max,
-                drop: self.drop.clone(),
-            };
-            read_csv::read(source, &dialect, &mut self.rows, progress)?;
+        match file.format {
+            InputFormat::Ndjson => {
+                read_ndjson::read(source, record_bytes_max, &mut self.rows, &mut self.groups, progress)?;
+            }
+            InputFormat::Json => {
+                read_json::read(source, record_bytes_max, &mut self.rows, &mut self.groups, progress)?;
+            }
+            format => {
+                let dialect = Dialect {
+                    delimiter: source_options.delimiter,
+                    usual_delimiter: if format == InputFormat::Tsv { b'\t' } else { b',' },
+                    format: format.name(),
+                    record_bytes_max,
+                    drop: self.drop.clone(),
+                    skip_lines: source_options.skip_lines.unwrap_or(0),
+                    no_header: source_options.no_header,
+                };
+                self.has_semicolons |= read_csv::read(source, &dialect, &mut self.rows, progress)? == b';';
+            }
         }
         (self.taken_before, self.given_before) = (taken_before + taken, given_before + given);
         Ok(())
@@ -158,6 +234,23 @@ impl TextReader {
         self.rows.matched_drops()
     }
 
+    /// How values are written.
+    #[must_use]
+    pub fn forms(&self) -> Arc<ValueForms> {
+        Arc::clone(&self.forms)
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        self.rows.count()
+    }
+
+    /// The names of all columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.rows.columns().map(|column| column.name.as_str())
+    }
+
     /// The columns with their types, in the order of their first appearance.
     ///
     /// # Errors
@@ -165,15 +258,63 @@ impl TextReader {
     pub fn shapes(&self) -> Result<TextShapes, Failure> {
         let mut shapes = Vec::new();
         for column in self.rows.columns() {
-            if let Some(group) = self.groups.get(&column.name) {
-                match column.inference.first() {
-                    None => continue,
-                    Some(spot) => return Err(refuse_group(column, spot, group)),
-                }
+            if let Some(shape) = self.shape_of(column)? {
+                shapes.push((column.name.clone(), shape));
             }
-            shapes.push((column.name.clone(), self.shape(column)?));
         }
         Ok(shapes)
+    }
+
+    /// The columns for a preview, those with a fault among them.
+    #[must_use]
+    pub fn preview(&self) -> Vec<PreviewColumn> {
+        let columns = self.rows.columns().filter_map(|column| {
+            Some(PreviewColumn {
+                name: column.name.clone(),
+                shape: self.shape_of(column).transpose()?,
+                nulls: column.inference.null_count(),
+                examples: column.examples.clone(),
+            })
+        });
+        columns.collect()
+    }
+
+    /// Warnings for the operator: columns that fell to text, columns without a name, options without an effect.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.rows.warnings().to_vec();
+        if self.options.checks_null_texts && self.rows.count() > 0 {
+            let unseen = self.rows.unseen_null_texts();
+            warnings.extend(
+                unseen.map(|text| {
+                    format!("--null-text: no field is `{}`", cut(text.clone(), NAME_SHOWN_BYTES))
+                }),
+            );
+        }
+        let fallen = self.rows.columns().filter(|column| column.declared.is_none()).filter_map(|column| {
+            let is_text = column.inference.resolve() == Ok(ColumnKind::Text);
+            let found = column.inference.looks_like_values().filter(|_| is_text)?;
+            Some(found.warning(&column.name))
+        });
+        warnings.extend(fallen);
+        warnings
+    }
+
+    /// The type of a column; `None` for the name of a group that never has a value itself.
+    fn shape_of(&self, column: &TextColumn) -> Result<Option<TextShape>, Failure> {
+        if let Some(group) = self.groups.get(&column.name) {
+            return match column.inference.first() {
+                None => Ok(None),
+                Some(spot) => Err(refuse_group(column, spot, group)),
+            };
+        }
+        let doubtful = column.inference.ambiguous_thousands().filter(|_| {
+            self.has_semicolons && column.declared.is_none() && self.options.source.decimal.is_none()
+        });
+        match doubtful.filter(|_| column.inference.resolve().is_ok_and(|kind| kind != ColumnKind::Text)) {
+            Some(conflict) => Err(conflict.refuse(&column.name)),
+            None => self.shape(column).map(Some),
+        }
     }
 
     fn shape(&self, column: &TextColumn) -> Result<TextShape, Failure> {
@@ -181,7 +322,7 @@ impl TextReader {
         let kind = match column.declared {
             Some(ColumnType::Kind(kind)) => kind,
             Some(ColumnType::Datetime) => ColumnKind::Timestamp { unit: inference.time_unit() },
-            None => inference.resolve().map_err(|conflict| refuse(column, conflict))?,
+            None => inference.resolve().map_err(|conflict| conflict.refuse(&column.name))?,
         };
         let hint = self.hints.get(&column.name).filter(|hint| hint.kind == kind);
         let form = match (hint, kind) {
@@ -228,27 +369,6 @@ fn kind_name(kind: ColumnKind) -> String {
     }
 }
 
-fn refuse(column: &TextColumn, conflict: Conflict) -> Failure {
-    let name = cut(column.name.clone(), NAME_SHOWN_BYTES);
-    Failure::Refused {
-        file: conflict.at.file.to_string(),
-        section: section(&conflict.at, &name),
-        expected: conflict.expected,
-        found: conflict.found,
-        remedy: format!(
-            "correct the value, pass --null-text if it stands for null, or declare the column: `type = \"string\"` \
-             under [columns.{name}] in dataset.toml, or --type {name}=string"
-        ),
-    }
-}
-
-fn section(at: &Spot, name: &str) -> String {
-    match at.field {
-        Some(field) => format!("line {}, column {field} (`{name}`)", at.line),
-        None => format!("line {}, column `{name}`", at.line),
-    }
-}
-
 fn refuse_group(column: &TextColumn, value: &Spot, group: &Spot) -> Failure {
     let name = cut(column.name.clone(), NAME_SHOWN_BYTES);
     let (first, second, expected, found) = if group.line <= value.line {
@@ -258,7 +378,7 @@ fn refuse_group(column: &TextColumn, value: &Spot, group: &Spot) -> Failure {
     };
     Failure::Refused {
         file: second.file.to_string(),
-        section: section(second, &name),
+        section: second.section(&name),
         expected: format!("{expected}, as on line {} of {}", first.line, first.file),
         found: found.into(),
         remedy: format!("write one of both everywhere, or leave the column out with --drop {name}"),

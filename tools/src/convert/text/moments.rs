@@ -45,9 +45,9 @@ impl Moment {
 #[must_use]
 pub fn parse(text: &str) -> Option<Moment> {
     let mut rest = Rest(text.as_bytes());
-    let days = rest.date()?;
+    let (year, month, day) = rest.date()?;
     if rest.0.is_empty() {
-        return Some(Moment::Day(days));
+        return Civil { year, month, day, ..Civil::default() }.days().map(Moment::Day);
     }
     rest.one_of(b"Tt ")?;
     let (hour, minute) = (rest.number(2)?, rest.after(b':')?.number(2)?);
@@ -59,23 +59,55 @@ pub fn parse(text: &str) -> Option<Moment> {
             (nanoseconds, digits) = rest.after(b'.')?.fraction()?;
         }
     }
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
     let offset = rest.zone()?;
     if !rest.0.is_empty() {
         return None;
     }
-    let of_day = hour * 3_600 + minute * 60 + second;
-    let seconds = days.checked_mul(86_400)?.checked_add(of_day - offset)?;
-    Some(Moment::Instant { seconds, nanoseconds, digits })
+    Civil { year, month, day, hour, minute, second, nanoseconds, digits, offset }.instant()
+}
+
+/// A date and a time of day, as written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Civil {
+    pub(super) year: i64,
+    pub(super) month: i64,
+    pub(super) day: i64,
+    pub(super) hour: i64,
+    pub(super) minute: i64,
+    pub(super) second: i64,
+    pub(super) nanoseconds: u32,
+    /// Digits of the fraction.
+    pub(super) digits: u32,
+    /// Seconds east of UTC.
+    pub(super) offset: i64,
+}
+
+impl Civil {
+    /// Days since 1970-01-01, if there is such a day.
+    pub(super) fn days(&self) -> Option<i64> {
+        let Civil { year, month, day, .. } = *self;
+        let exists = (1..=12).contains(&month) && (1..=days_of_month(year, month)).contains(&day);
+        exists.then(|| days_since_epoch(year, month, day))
+    }
+
+    /// The point in time, if there is such a one.
+    pub(super) fn instant(&self) -> Option<Moment> {
+        let Civil { hour, minute, second, nanoseconds, digits, offset, .. } = *self;
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let of_day = hour * 3_600 + minute * 60 + second;
+        let seconds = self.days()?.checked_mul(86_400)?.checked_add(of_day - offset)?;
+        Some(Moment::Instant { seconds, nanoseconds, digits })
+    }
 }
 
 /// The bytes that are still to be read.
-struct Rest<'a>(&'a [u8]);
+pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl Rest<'_> {
-    fn date(&mut self) -> Option<i64> {
+    /// Year, month and day.
+    fn date(&mut self) -> Option<(i64, i64, i64)> {
         let year = match self.0.first()? {
             b'+' | b'-' => {
                 let sign = if self.one_of(b"+-")? == b'-' { -1 } else { 1 };
@@ -83,15 +115,23 @@ impl Rest<'_> {
             }
             _ => self.number(4)?,
         };
-        let (month, day) = (self.after(b'-')?.number(2)?, self.after(b'-')?.number(2)?);
-        if !(1..=12).contains(&month) || !(1..=days_of_month(year, month)).contains(&day) {
-            return None;
-        }
-        Some(days_since_epoch(year, month, day))
+        Some((year, self.after(b'-')?.number(2)?, self.after(b'-')?.number(2)?))
+    }
+
+    /// One or two digits.
+    pub(super) fn one_or_two_digits(&mut self) -> Option<i64> {
+        let is_long = self.0.get(1).is_some_and(u8::is_ascii_digit);
+        self.number(if is_long { 2 } else { 1 })
+    }
+
+    /// This character.
+    pub(super) fn letter(&mut self, letter: char) -> Option<()> {
+        self.0 = self.0.strip_prefix(letter.encode_utf8(&mut [0; 4]).as_bytes())?;
+        Some(())
     }
 
     /// `Z`, an offset such as `+01:00`, `+0100` or `+01`, or nothing, which is UTC. In seconds east of UTC.
-    fn zone(&mut self) -> Option<i64> {
+    pub(super) fn zone(&mut self) -> Option<i64> {
         if self.0.is_empty() {
             return Some(0);
         }
@@ -112,7 +152,7 @@ impl Rest<'_> {
     }
 
     /// Nanoseconds and digits of a fraction.
-    fn fraction(&mut self) -> Option<(u32, u32)> {
+    pub(super) fn fraction(&mut self) -> Option<(u32, u32)> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if !(1..=FRACTION_DIGITS_MAX).contains(&digits) {
             return None;
@@ -123,7 +163,7 @@ impl Rest<'_> {
     }
 
     /// Exactly `digits` digits.
-    fn number(&mut self, digits: usize) -> Option<i64> {
+    pub(super) fn number(&mut self, digits: usize) -> Option<i64> {
         let (number, rest) = self.0.split_at_checked(digits)?;
         let mut value = 0;
         for byte in number {
@@ -138,7 +178,7 @@ impl Rest<'_> {
         Some(self)
     }
 
-    fn one_of(&mut self, marks: &[u8]) -> Option<u8> {
+    pub(super) fn one_of(&mut self, marks: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         marks.contains(first).then_some(*first)

@@ -51,18 +51,27 @@ pub fn read(
                 return Ok(());
             }
             let place = LinePlace { file: &file, line: number };
-            let text =
-                std::str::from_utf8(&line).map_err(|error| place.refuse_bytes(&line, error.valid_up_to()))?;
-            if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
-                continue;
-            }
-            let members: Members<'_> =
-                serde_json::from_str(text).map_err(|error| place.refuse_syntax(text, &error))?;
-            let mut walk = Walk { rows, groups, place, name: String::new() };
-            walk.object(members, 1)?;
-            rows.end_row()?;
+            read_object(&line, place, rows, groups)?;
         }
     }
+}
+
+/// Reads the object of one row. Blanks alone are no row.
+pub(super) fn read_object(
+    bytes: &[u8],
+    place: LinePlace<'_>,
+    rows: &mut Rows,
+    groups: &mut Groups,
+) -> Result<(), Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|error| place.refuse_bytes(bytes, error.valid_up_to()))?;
+    if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
+        return Ok(());
+    }
+    let members: Members<'_> =
+        serde_json::from_str(text).map_err(|error| place.refuse_syntax(text, &error))?;
+    let mut walk = Walk { rows, groups, place, name: String::new() };
+    walk.object(members, 1)?;
+    rows.end_row()
 }
 
 /// Reads a line without its end. Returns false at the end of the file.
@@ -100,13 +109,13 @@ fn next_line(
 
 /// A line, for refusals.
 #[derive(Clone, Copy)]
-struct LinePlace<'a> {
-    file: &'a str,
-    line: u64,
+pub(super) struct LinePlace<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: u64,
 }
 
 impl LinePlace<'_> {
-    fn refuse(&self, column: &str, expected: String, found: String, remedy: &str) -> Failure {
+    pub(super) fn refuse(&self, column: &str, expected: String, found: String, remedy: &str) -> Failure {
         let column = cut(column.to_owned(), SHOWN_BYTES);
         let column = if column.is_empty() { String::new() } else { format!(", column `{column}`") };
         Failure::Refused {
@@ -121,12 +130,7 @@ impl LinePlace<'_> {
     fn refuse_bytes(&self, line: &[u8], at: usize) -> Failure {
         let byte = line.get(at).copied().unwrap_or(0);
         let found = format!("the byte 0x{byte:02X} at byte {}", at + 1);
-        self.refuse(
-            "",
-            "UTF-8".into(),
-            found,
-            "convert the file first, for example: iconv -f WINDOWS-1252 -t UTF-8",
-        )
+        self.refuse("", "UTF-8".into(), found, "pass --encoding windows-1252, or that of the file")
     }
 
     fn refuse_syntax(&self, text: &str, error: &serde_json::Error) -> Failure {
@@ -230,7 +234,8 @@ impl Walk<'_> {
             }
             Some(b'"') => {
                 let plain = self.string(text)?;
-                self.push(Some((classify::of_string(&plain), &plain)))
+                let class = self.rows.forms().class_of_string(&plain);
+                self.push(Some((class, &plain)))
             }
             Some(b't' | b'f') => self.push(Some((Class::Boolean, text))),
             Some(b'n') => self.push(None),

@@ -12,15 +12,28 @@ pub struct CsvReader {
 }
 
 impl CsvReader {
-    /// A reader of records of at most `bytes_max` bytes. The header may have `fields_max` fields.
+    /// A reader of records of at most `bytes_max` bytes from a line on. The header may have `fields_max` fields.
     #[must_use]
-    pub fn new(source: ByteSource, delimiter: u8, bytes_max: usize, fields_max: usize) -> CsvReader {
-        CsvReader { source, splitter: Splitter::new(delimiter, bytes_max, fields_max), ended: false }
+    pub fn new(
+        source: ByteSource,
+        line: u64,
+        delimiter: u8,
+        (bytes_max, fields_max): (usize, usize),
+    ) -> CsvReader {
+        let mut splitter = Splitter::new(delimiter, bytes_max, fields_max);
+        splitter.begin_at(line);
+        CsvReader { source, splitter, ended: false }
     }
 
     /// From here on a record may have `fields_max` fields.
     pub fn set_fields_max(&mut self, fields_max: usize) {
         self.splitter.fields_max = fields_max;
+    }
+
+    /// The present record.
+    #[must_use]
+    pub fn record(&self) -> &Splitter {
+        &self.splitter
     }
 
     /// The source.

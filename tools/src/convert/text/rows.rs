@@ -18,8 +18,11 @@ use crate::convert::footer::column_names::with_groups_above;
 use crate::convert::limits::VALUE_BYTES_MAX;
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::classify::Class;
+pub use crate::convert::text::column::RowError;
+use crate::convert::text::column::TextColumn;
+use crate::convert::text::forms::ValueForms;
 use crate::convert::text::infer::{Inference, Spot};
-use crate::convert::text::parse::parse;
+use crate::convert::text::read_csv::numbered;
 pub use crate::convert::text::spill::SpilledFile;
 use crate::convert::text::spill::{OpenFile, spill_failure};
 use crate::failure::Failure;
@@ -33,22 +36,10 @@ const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Memory of a column while its texts are collected and spilled, beside the texts themselves. Columns may take half of
 /// the memory.
 const COLUMN_BYTES: u64 = 16 * 1024;
+/// Warnings of one conversion.
+const WARNINGS_MAX: usize = 100;
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
-
-/// A column of texts.
-pub struct TextColumn {
-    /// The name.
-    pub name: String,
-    /// The declared type.
-    pub declared: Option<ColumnType>,
-    /// The types that its values allow.
-    pub inference: Inference,
-    /// The format of the file in which it appeared first.
-    pub format: &'static str,
-    is_dropped: bool,
-    values: StringBuilder,
-}
 
 /// The settings of text inputs that do not depend on a file.
 #[derive(Debug, Clone)]
@@ -61,6 +52,12 @@ pub struct RowSettings {
     pub directory: PathBuf,
     /// Memory limit, bytes.
     pub memory_limit: u64,
+    /// How values are written.
+    pub forms: Arc<ValueForms>,
+    /// Texts that are null, besides the empty one.
+    pub null_texts: Vec<String>,
+    /// Whether only types and examples are wanted, and no rows are kept.
+    pub is_preview: bool,
 }
 
 /// The rows of text inputs.
@@ -72,30 +69,14 @@ pub struct Rows {
     /// Rows and bytes of the batch in memory.
     batch_rows: usize,
     batch_bytes: u64,
+    /// Rows in all.
+    count: u64,
     open: Option<OpenFile>,
     inputs: Vec<String>,
     spilled: Vec<SpilledFile>,
-}
-
-/// A value that was refused, without its place.
-pub enum RowError {
-    /// The column refuses the value.
-    Value {
-        /// The expected value.
-        expected: String,
-        /// The value found.
-        found: String,
-        /// The remedy.
-        remedy: String,
-    },
-    /// The spilled file could not be written.
-    Failure(Failure),
-}
-
-impl From<Failure> for RowError {
-    fn from(failure: Failure) -> RowError {
-        RowError::Failure(failure)
-    }
+    /// Which of the texts for null occurred.
+    seen_null_texts: Vec<bool>,
+    warnings: Vec<String>,
 }
 
 impl Rows {
@@ -103,16 +84,66 @@ impl Rows {
     #[must_use]
     pub fn new(settings: RowSettings) -> Rows {
         Rows {
+            seen_null_texts: vec![false; settings.null_texts.len()],
+            warnings: Vec::new(),
             settings,
             columns: Vec::new(),
             by_name: HashMap::new(),
             matched_drops: HashSet::new(),
             batch_rows: 0,
             batch_bytes: 0,
+            count: 0,
             open: None,
             inputs: Vec::new(),
             spilled: Vec::new(),
         }
+    }
+
+    /// How values are written.
+    #[must_use]
+    pub fn forms(&self) -> &ValueForms {
+        &self.settings.forms
+    }
+
+    /// Whether a text is one of those for null.
+    pub fn is_null_text(&mut self, text: &str) -> bool {
+        let found = self.settings.null_texts.iter().position(|null| null == text);
+        if let Some(seen) = found.and_then(|number| self.seen_null_texts.get_mut(number)) {
+            *seen = true;
+        }
+        found.is_some()
+    }
+
+    /// The texts for null that no field had.
+    pub fn unseen_null_texts(&self) -> impl Iterator<Item = &String> {
+        self.settings
+            .null_texts
+            .iter()
+            .zip(&self.seen_null_texts)
+            .filter(|(_, seen)| !**seen)
+            .map(|(text, _)| text)
+    }
+
+    /// Gives a column without a name its number, and tells so.
+    pub fn name_column(&mut self, file: &str, line: u64, number: usize) -> String {
+        let name = numbered(number);
+        self.warn(format!(
+            "{file}: line {line}, column {number} has no name and is called `{name}`; --drop {name} leaves it out"
+        ));
+        name
+    }
+
+    /// Adds a warning for the operator, one sentence.
+    pub fn warn(&mut self, warning: String) {
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Warnings for the operator.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Begins an input file.
@@ -156,6 +187,7 @@ impl Rows {
             declared: self.settings.types.get(name).copied(),
             inference: Inference::default(),
             format,
+            examples: Vec::new(),
             is_dropped: !matched.is_empty(),
             values: StringBuilder::with_capacity(0, 0),
         });
@@ -187,7 +219,7 @@ impl Rows {
         }
         column.pad(row);
         let Some((class, text)) = value else {
-            column.inference.note_null();
+            column.inference.note_nulls(1);
             column.values.append_null();
             return Ok(());
         };
@@ -198,7 +230,7 @@ impl Rows {
                 remedy: "shorten it, or leave the column out with --drop".into(),
             });
         }
-        column.check_declared(class, text)?;
+        column.check_declared(&self.settings.forms, class, text)?;
         column.inference.note(class, text, is_typed, at);
         column.values.append_value(text);
         self.batch_bytes += text.len() as u64 + 8;
@@ -228,7 +260,12 @@ impl Rows {
     fn flush(&mut self) -> Result<(), Failure> {
         let rows = std::mem::take(&mut self.batch_rows);
         self.batch_bytes = 0;
+        self.count += rows as u64;
         if rows == 0 {
+            return Ok(());
+        }
+        if self.settings.is_preview {
+            self.columns.iter_mut().for_each(|column| column.keep_examples(rows));
             return Ok(());
         }
         let wanted: Vec<usize> = (0..self.columns.len())
@@ -299,8 +336,14 @@ impl Rows {
         Ok(std::mem::take(&mut self.spilled))
     }
 
+    /// Rows so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count + self.batch_rows as u64
+    }
+
     /// The columns, without those that are left out.
-    pub fn columns(&self) -> impl Iterator<Item = &TextColumn> {
+    pub fn columns(&self) -> impl Iterator<Item = &TextColumn> + Clone {
         self.columns.iter().filter(|column| !column.is_dropped)
     }
 
@@ -320,46 +363,5 @@ impl Rows {
     #[must_use]
     pub fn matched_drops(&self) -> &HashSet<String> {
         &self.matched_drops
-    }
-}
-
-impl TextColumn {
-    /// Adds nulls up to `row`.
-    fn pad(&mut self, row: usize) {
-        let missing = row.saturating_sub(self.values.len());
-        if missing > 0 {
-            self.inference.note_null();
-            self.values.append_nulls(missing);
-        }
-    }
-
-    fn check_declared(&self, class: Class, text: &str) -> Result<(), RowError> {
-        let Some(declared) = self.declared else { return Ok(()) };
-        let fits = match (declared, class) {
-            (ColumnType::Kind(mercato_format::ColumnKind::Text), _) | (_, Class::Empty) => true,
-            (_, Class::List) => false,
-            (ColumnType::Datetime, class) => matches!(class, Class::Date | Class::Timestamp { .. }),
-            (ColumnType::Kind(kind), _) => parse(kind, text).is_some(),
-        };
-        if fits {
-            return Ok(());
-        }
-        Err(RowError::Value {
-            expected: format!("a value of the declared type {}", type_name(declared)),
-            found: format!("`{}`", cut(text.to_owned(), NAME_SHOWN_BYTES)),
-            remedy: "correct the value, or the declared type".into(),
-        })
-    }
-}
-
-/// The name of a declared type.
-#[must_use]
-pub fn type_name(declared: ColumnType) -> String {
-    use mercato_format::ColumnKind;
-    match declared {
-        ColumnType::Datetime => "datetime".into(),
-        ColumnType::Kind(ColumnKind::Decimal { precision, scale }) => format!("decimal({precision},{scale})"),
-        ColumnType::Kind(ColumnKind::Timestamp { unit }) => format!("datetime of {} digits", unit.digits()),
-        ColumnType::Kind(kind) => kind.logical().name().into(),
     }
 }

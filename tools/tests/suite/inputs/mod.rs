@@ -1,11 +1,14 @@
-//! Inputs of the converter beside a single Parquet file: Arrow, text files, several files, folders, standard
+//! Inputs of the converter beside a single Parquet file: Arrow, text files, Excel, several files, folders, standard
 //! input.
 
 mod arrow;
 mod arrow_hostile;
 mod diff;
+mod european;
+mod excel;
 mod folders;
 mod hostile;
+mod numbers;
 mod random;
 mod sorted;
 mod texts;

@@ -21,7 +21,7 @@ fn rows(name: &str, content: &str) -> Vec<String> {
 fn reads_every_type_of_csv() {
     let text = "id,big,price,ratio,open,day,at,code,name,none\r\n\
                 1,99999999999999999999999999999999999999,12.50,1.5,true,2024-02-29,2024-02-29T12:00:00+01:00,007,\"a,\"\"b\"\"\",\r\n\
-                -2,0,0.05,1e3,false,1969-12-31,1970-01-01 00:00:00.5,12,\"two\r\nlines\",\r\n\
+                -2,0,0.05,1e3,false,1969-12-31,1970-01-01 00:00:00.5,012,\"two\r\nlines\",\r\n\
                 ,,,,,,,,\"\",\r\n";
     let (columns, rows) = converted("a.csv", text).unwrap();
     assert_eq!(
@@ -43,7 +43,7 @@ fn reads_every_type_of_csv() {
         rows,
         [
             r#"{"id":1,"big":99999999999999999999999999999999999999,"price":12.50,"ratio":1.5,"open":true,"day":"2024-02-29","at":"2024-02-29T11:00:00.000Z","code":"007","name":"a,\"b\"","none":null}"#,
-            r#"{"id":-2,"big":0,"price":0.05,"ratio":1000.0,"open":false,"day":"1969-12-31","at":"1970-01-01T00:00:00.500Z","code":"12","name":"two\r\nlines","none":null}"#,
+            r#"{"id":-2,"big":0,"price":0.05,"ratio":1000.0,"open":false,"day":"1969-12-31","at":"1970-01-01T00:00:00.500Z","code":"012","name":"two\r\nlines","none":null}"#,
             r#"{"id":null,"big":null,"price":null,"ratio":null,"open":null,"day":null,"at":null,"code":null,"name":"","none":null}"#,
         ]
     );
@@ -180,21 +180,34 @@ fn reads_standard_input() {
 fn csv_refusals_name_file_line_and_column() {
     refused("a.csv", "a,b\n1,2\n3\n", &["a.csv", "line 3", "2 fields", "found 1"]);
     refused("a.csv", "a,b\n1,2\n3,4,5\n", &["a.csv", "line 3", "at most 2 fields"]);
-    refused("a.csv", b"a,b\n1,x\n2,\xe8\n", &["a.csv", "line 3", "column 2 (`b`)", "UTF-8", "0xE8", "iconv"]);
+    refused(
+        "a.csv",
+        b"a,b\n1,x\n2,\xe8\n",
+        &["a.csv", "line 3", "column 2 (`b`)", "UTF-8", "0xE8", "--encoding"],
+    );
     refused("a.csv", "a,b\n1,x\n2,\"y\n3,z\n", &["a.csv", "line 3", "closing quote"]);
     refused("a.csv", "a,b\n1,\"x\"y\n", &["a.csv", "line 2", "column 2 (`b`)", "closing quote", "`y`"]);
     refused("a.csv", "a,b\n1,x\ry\n", &["a.csv", "line 2", "carriage return"]);
     refused(
         "a.csv",
         "n\n1\n2\nn/a\n",
-        &["a.csv", "line 4", "column 1 (`n`)", "an integer", "`n/a`", "--type n=string", "dataset.toml"],
+        &[
+            "a.csv",
+            "line 4",
+            "column 1 (`n`)",
+            "an integer",
+            "`n/a`",
+            "--null-text n/a",
+            "--type n=string",
+            "dataset.toml",
+        ],
     );
     refused("a.csv", "a,a\n1,2\n", &["a.csv", "line 1", "column 2", "second time"]);
-    refused("a.csv", "a,\n1,2\n", &["a.csv", "line 1", "column 2", "name"]);
+    refused("a.csv", "a,\n1,2\n", &["a.csv", "line 1", "names", "--skip-lines 1 --no-header"]);
     refused("a.csv", "a;b\n1;2\n", &["a.csv", "--delimiter"]);
     refused("a.csv", "", &["a.csv", "header"]);
-    refused("a.csv", b"\xff\xfea\0\n\0", &["a.csv", "UTF-16", "iconv"]);
-    refused("a.json", "{}", &["a.json", "--input-format"]);
+    refused("a.json", "{}", &["a.json", "an array of objects", "--input-format ndjson"]);
+    refused("a.txt", "{}", &["a.txt", "--input-format"]);
 }
 
 #[test]
@@ -227,7 +240,7 @@ fn other_delimiters_are_read() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "a.csv", "a;b\n1,5;x\n");
     let mut conversion = conversion(folder.path(), &["a.csv"]);
-    conversion.text.delimiter = Some(b';');
+    conversion.text.source.delimiter = Some(";".parse().unwrap());
     assert_eq!(read(&conversion).unwrap().1, [r#"{"a":"1,5","b":"x"}"#]);
     assert_eq!(columns("a.csv", "a\n\"1\"\n\"\"\n"), ["a integer?"]);
 }
