@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes random tables as CSV (by Python and by pyarrow) and as NDJSON, plain, gzip and zstd, converts each with
-mercato-tools, exports NDJSON, and compares every value with the file as pyarrow reads it.
+mercato-tools, exports NDJSON, and compares every value with the file as pyarrow reads it. Then does the same with the
+shapes of csv_shapes.py, beside DuckDB's sniffer, and prints one line for each.
 
     python text_inputs.py --tools target/release/mercato-tools [--seed N] [--rows N]
 
@@ -12,12 +13,15 @@ import csv
 import datetime
 import decimal
 import json
+import math
 import random
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import csv_shapes
+import duckdb
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
@@ -102,6 +106,119 @@ def check(what, table, rows):
                 sys.exit(f"{what}: row {number}, {name}: {other.get(name)!r}, expected {one[name]!r}")
 
 
+def convert(tools, path, folder, options):
+    """What the tool says, and the columns and rows that came out, if any did."""
+    store = folder / "shape.mcol"
+    store.unlink(missing_ok=True)
+    done = subprocess.run([tools, "convert", path, "--output", store, *options], capture_output=True, text=True)
+    if done.returncode != 0:
+        if store.exists() or done.stderr.count("\n") > 1 and done.returncode == 1:
+            sys.exit(f"{path}: a refusal left an output, or more than a line: {done.stderr}")
+        return done.stderr, None
+    out = subprocess.run([tools, "export", store, "--format", "ndjson", "--output", "/dev/stdout"], check=True, capture_output=True)
+    facts = json.loads(subprocess.run([tools, "inspect", store, "--json"], check=True, capture_output=True).stdout)
+    rows = [json.loads(line, parse_float=decimal.Decimal) for line in out.stdout.decode().split("\n")[:-1]]
+    return done.stderr, ([column["name"] for column in facts["columns"]], [list(row.values()) for row in rows])
+
+
+def same_cell(meant, cell):
+    """Whether a cell is what is meant. Numbers may be meant as texts; dates always are."""
+    if meant is None or cell is None or isinstance(meant, bool) or isinstance(cell, bool):
+        return meant is cell
+    if isinstance(cell, (datetime.date, datetime.datetime)):
+        if isinstance(cell, datetime.datetime):
+            cell = cell.astimezone(datetime.timezone.utc) if cell.tzinfo else cell
+            return meant in (f"{cell:%Y-%m-%dT%H:%M:%S}Z", f"{cell:%Y-%m-%d}")
+        return meant == str(cell)
+    if isinstance(cell, datetime.time):
+        return meant == f"{cell:%H:%M}"
+    if isinstance(cell, str):
+        return meant == cell
+    if isinstance(cell, float) and cell != cell:
+        return False
+    try:
+        return decimal.Decimal(str(meant)) == decimal.Decimal(str(cell))
+    except decimal.InvalidOperation:
+        return False
+
+
+def same_table(shape, table):
+    columns, rows = table
+    return columns == shape.columns and len(rows) == len(shape.rows) and all(
+        len(one) == len(other) and all(map(same_cell, one, other)) for one, other in zip(shape.rows, rows))
+
+
+def of_duckdb(shape, path):
+    """What DuckDB's sniffer makes of a file: right, refused, text or wrong."""
+    if shape.ending not in ("csv", "tsv"):
+        return "-"
+    try:
+        found = duckdb.connect().execute("SELECT * FROM read_csv(?)", [str(path)])
+        table = [column[0] for column in found.description], [list(row) for row in found.fetchall()]
+    except (duckdb.Error, UnicodeDecodeError):
+        return "refused"
+    # NaN and infinity are null in JSON, and DuckDB counts the columns without a name from 0.
+    finite = lambda cell: None if isinstance(cell, float) and not math.isfinite(cell) else cell
+    table = shape.columns if "--no-header" in shape.options else table[0], [[finite(cell) for cell in row] for row in table[1]]
+    if not shape.can_be_read:
+        return "read"
+    if same_table(shape, table):
+        return "right"
+    columns, rows = table
+    if columns == shape.columns and len(rows) == len(shape.rows) and all(
+            same_cell(meant, cell) or isinstance(cell, str) for one, other in zip(shape.rows, rows) for meant, cell in zip(one, other)):
+        return "text"
+    return "wrong"
+
+
+class Wrong(Exception):
+    """A shape that is read wrong, or refused without the option that helps."""
+
+
+def check_shape(tools, shape, folder):
+    """What the tool makes of a file without options. With those of the shape, every value must be right."""
+    path = folder / f"shape.{shape.ending}"
+    path.write_bytes(shape.content)
+    told, table = convert(tools, path, folder, [])
+    if table is not None and shape.can_be_read and same_table(shape, table):
+        verdict = "right"
+    elif shape.says and shape.says in told:
+        verdict = "refused" if table is None else "warned"
+    else:
+        raise Wrong(f"expected the values or `{shape.says}`; found {table} and {told}")
+    if verdict == "warned" and not all(isinstance(cell, str) or same_cell(meant, cell)
+                                       for one, other in zip(shape.rows, table[1]) for meant, cell in zip(one, other)):
+        raise Wrong(f"read wrong, with a warning: {table}")
+    if shape.options:
+        told, table = convert(tools, path, folder, shape.options)
+        if table is None or not same_table(shape, table):
+            raise Wrong(f"with {shape.options}: found {table} and {told}")
+    return verdict, of_duckdb(shape, path)
+
+
+def check_shapes(tools, folder):
+    shapes = list(csv_shapes.all_shapes())
+    names = [shape.name for shape in shapes]
+    assert len(set(names)) == len(names), "a name of a shape repeats"
+    counts, wrong = {}, []
+    print(f"{'shape':46} {'mercato':8} {'with':46} DuckDB's sniffer")
+    for shape in shapes:
+        try:
+            ours, duckdbs = check_shape(tools, shape, folder)
+        except Wrong as error:
+            wrong.append(f"{shape.name}: {error}")
+            continue
+        options = " ".join(shape.options) if ours != "right" else ""
+        print(f"{shape.name:46} {ours:8} {options:46} {duckdbs}")
+        for who, verdict in [("mercato", ours), ("DuckDB", duckdbs)]:
+            counts[who, verdict] = counts.get((who, verdict), 0) + 1
+    for who in ["mercato", "DuckDB"]:
+        print(f"{who}: " + ", ".join(f"{count} {verdict}" for (one, verdict), count in sorted(counts.items()) if one == who))
+    if wrong:
+        sys.exit("\n".join(wrong))
+    print(f"{len(shapes)} shapes: read right, or refused or warned of with the option that helps; none read wrong")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", required=True, type=lambda text: Path(text).resolve())
@@ -132,6 +249,7 @@ def main():
         path = folder / "a.ndjson"
         write_ndjson(path, rows)
         check("NDJSON", expected(table), found(arguments.tools, path, folder))
+        check_shapes(arguments.tools, folder)
     print(f"{files + 1} files of {arguments.rows} rows agree with pyarrow")
 
 
