@@ -38,7 +38,7 @@ def write(target: str, seeds: dict[str, bytes]) -> None:
 
 
 def text_files() -> dict[str, bytes]:
-    """The first byte is the format: 0 CSV, 1 NDJSON, 2 TSV; 128 more joins the file with its second half."""
+    """The first byte is the format: 0 CSV, 1 NDJSON, 2 TSV, 3 JSON, 4 Excel; 128 more joins the file with its second half."""
     return {
         "csv-types": b'\x00id,price,at,day,open,code,name\n1,1.50,2024-01-01T00:00:00.5+01:00,2024-02-29,true,007,"a,""b"""\r\n,,,,,,\n-2,0.25,1970-01-01 00:00,1969-12-31,False,12,x\n',
         "csv-quotes": b'\x00\xef\xbb\xbf"a",b\n"x\ny",""\n"""",z',
@@ -51,6 +51,9 @@ def text_files() -> dict[str, bytes]:
         "ndjson-numbers": b'\x01{"a":1.50}\n{"a":1e3}\n{"a":-0.0}\n',
         "ndjson-mixed": b'\x01{"a":1}\n{"a":{"b":1}}\n',
         "ndjson-deep": b'\1{"a":' + b"[" * 70 + b"]" * 70 + b"}\n",
+        "csv-semicolons": b'\x00sep=;\na;b\n1,5;31/12/2024\n1.234;007\n',
+        "csv-title": b'\x00Title\n\na,b\n+5,1e999\n',
+        "json": b'\x03[{"a": 1, "b": {"c": "}"}},\n {"a": 2.5}]\n',
         "csv-gzip": b"\0" + gzip.compress(b"a,b\n1,2\n", mtime=0),
     }
 

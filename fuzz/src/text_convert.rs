@@ -1,4 +1,4 @@
-//! Fuzzes text files: CSV, TSV, NDJSON, alone and two joined. The converter refuses a file in one line and leaves nothing
+//! Fuzzes text files and workbooks: CSV, TSV, NDJSON, JSON, Excel, alone and two joined. The converter refuses a file in one line and leaves nothing
 //! behind, or its output verifies, and what it prints as NDJSON has as many rows again.
 
 use std::path::Path;
@@ -13,7 +13,9 @@ use mercato_tools::convert::{Conversion, convert};
 pub fn run(data: &[u8]) {
     let Some((&choice, data)) = data.split_first() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let format = [InputFormat::Csv, InputFormat::Ndjson, InputFormat::Tsv][usize::from(choice % 3)];
+    let formats =
+        [InputFormat::Csv, InputFormat::Ndjson, InputFormat::Tsv, InputFormat::Json, InputFormat::Excel];
+    let format = formats[usize::from(choice & 127) % formats.len()];
     let input = folder.path().join("in");
     std::fs::write(&input, data).expect("room for the input");
     let output = folder.path().join("out.mcol");
