@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use mercato::limits::net::SLOT_HEADER;
 use mercato::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Slots,
+    Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
+    PrivateAddress, Slots,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -96,7 +97,7 @@ fn start_behind() -> (NetServer, SocketAddr) {
     serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()), Some(bound.slots()));
     let parts = NetParts {
         upstream,
-        classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
+        classifier: Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer))),
         refuse: Arc::new(|_, _, _| b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
         counted_as: Arc::new(|_| None),
     };

@@ -25,8 +25,8 @@ use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, Secret, Settings};
 use crate::database::DatabaseAddress;
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, public_service,
-    work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, needs_key,
+    public_service, work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::mail::MailThread;
@@ -276,6 +276,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
             Work::Long => 2,
             Work::Vital => 3,
         },
+        needs_key,
         is_public: true,
     };
     listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots, site::PAGES))
@@ -290,6 +291,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
         class_of: |target, _| usize::from(work_of(target) == Work::Vital),
+        needs_key: |_| false,
         is_public: false,
     };
     listen(plan, app, |slots| admin_service(Arc::clone(app), slots, site::OPERATOR_PAGES))

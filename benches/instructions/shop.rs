@@ -18,8 +18,8 @@ use mercato::ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, Le
 use mercato::limits::net::SLOT_HEADER;
 use mercato::logging::{self, LogGuard};
 use mercato::net::{
-    Assignment, Bound, Budget, ClassPlan, Client, Head, ListenAddress, NetLimits, Request, RequestFacts,
-    RequestParser, Slots, Step,
+    Assignment, BodyMemory, Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, Request,
+    RequestFacts, RequestParser, Slots, Step,
 };
 use mercato::render::ParallelEncoder;
 use mercato::search::Search;
@@ -94,14 +94,14 @@ impl Shop {
             branding: Arc::default(),
         });
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let bodies = Budget::new(1 << 20);
+        let bodies = BodyMemory::new(1 << 20);
         let (server, client) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
         let anywhere = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
         let classes = vec![ClassPlan { name: "bench", workers: 1 }];
         let bound = Bound::new(&anywhere, NetLimits::default(), classes).unwrap();
         let slots = Arc::clone(bound.slots());
-        let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
+        let classifier = Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer)));
         Shop {
             service: Arc::new(public_service(app, &limits, Arc::clone(&slots), mercato::site::PAGES)),
             ledger,

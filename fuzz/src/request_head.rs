@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use mercato::http::routing::target::Target;
-use mercato::net::{Budget, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
+use mercato::net::{BodyMemory, Classified, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
 
 /// Most requests of a connection.
 const REQUESTS_MAX: usize = 64;
@@ -36,10 +36,10 @@ pub fn run(data: &[u8]) {
 /// Feeds the bytes in pieces of two alternating lengths.
 fn parse(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome {
     let limits = NetLimits { head, body_bytes: BODY_BYTES_MAX, ..NetLimits::default() };
-    let budget = Budget::new(1 << 20);
+    let bodies = BodyMemory::new(1 << 20);
     let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
-    let mut parser = RequestParser::new(client, &limits, budget, classifier);
+    let classifier = Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer)));
+    let mut parser = RequestParser::new(client, &limits, bodies, classifier);
     let mut outcome = Outcome { requests: Vec::new(), refused: false };
     let mut turn = 0;
     loop {

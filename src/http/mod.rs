@@ -49,7 +49,7 @@ pub use handlers::streams::stream::stream_rows;
 pub use metrics::{HistorySample, Metrics, Totals};
 pub use presented_key::presented_key;
 pub use random::random_bytes;
-pub use routing::classes::{Work, work_of};
+pub use routing::classes::{Work, needs_key, work_of};
 pub use routing::routes::{Pages, RefusalPage, admin_service, public_service};
 pub use server::Workers;
 pub use service::{Service, hold_for_account};

@@ -93,8 +93,8 @@ mod tests {
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions, durable_after};
     use crate::limits::net::REMAINING_BYTES_MAX;
     use crate::net::{
-        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress,
-        Refusal,
+        Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
+        PrivateAddress, Refusal,
     };
     use crate::render::ParallelEncoder;
     use crate::selections::SelectionCache;
@@ -178,7 +178,7 @@ mod tests {
             let net = bound
                 .start(NetParts {
                     upstream,
-                    classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
+                    classifier: Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer))),
                     refuse: Arc::new(refuse),
                     counted_as: Arc::new(|_| None),
                 })

@@ -54,7 +54,13 @@ impl Reservation {
         self.reserved.progress.is_fenced()
     }
 
-    /// Notes the delivered rows from the beginning of the response. Cheap enough for every write.
+    /// The client has a byte of the response: it uses up a free query, however it ends.
+    pub fn begin(&self) {
+        self.reserved.progress.begin();
+    }
+
+    /// Notes the rows that were written to the connection, from the beginning of the response. Cheap enough for every
+    /// write.
     pub fn delivered(&self, rows: u64, now: Moment) {
         self.reserved.progress.note(rows, now);
     }
@@ -75,7 +81,7 @@ impl Reservation {
 }
 
 impl Drop for Reservation {
-    /// The stream broke off: delivered rows are charged. Books that are down settle it later, because no stream holds
+    /// The stream broke off: the rows that were written are charged. Books that are down settle it later, because no stream holds
     /// its progress any more.
     fn drop(&mut self) {
         if !self.is_settled {

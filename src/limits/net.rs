@@ -53,6 +53,9 @@ pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
 pub const REMAINING_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// All rests held by event loops; beyond it, clients have to read quickly.
 pub const REMAINING_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of a stream or download that its socket takes ahead of what it can send (`TCP_NOTSENT_LOWAT`, which a socket may
+/// exceed by one segment). They are paid although the client has not got them.
+pub const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 /// Small pieces of a response that are held back and sent with a larger one.
 pub const SMALL_PIECES_BYTES_MAX: usize = 1024;
 

@@ -15,7 +15,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Poll, Token};
 use socket2::Socket;
 
-use crate::net::budget::Budget;
+use crate::net::body_memory::BodyMemory;
 use crate::net::class::{Class, Service, Stop};
 use crate::net::connection::addresses::Addresses;
 use crate::net::connection::connections::Connections;
@@ -58,7 +58,7 @@ pub(super) struct EventLoop {
     /// Connections that come again before the next sleep.
     pub(super) again: Vec<Token>,
     pub(super) addresses: Addresses,
-    pub(super) bodies: Arc<Budget>,
+    pub(super) bodies: Arc<BodyMemory>,
     pub(super) classifier: Arc<Classifier>,
     pub(super) counted_as: Arc<CountedAs>,
     pub(super) context: Context,

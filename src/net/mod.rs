@@ -3,6 +3,7 @@
 //! Bounds everything that a client can send, hold open or leave unread. Workers respond through the client's own
 //! socket. Does not depend on routes, accounts or status codes.
 
+mod body_memory;
 mod budget;
 mod class;
 mod connection;
@@ -15,13 +16,13 @@ mod server;
 mod workers;
 
 pub use crate::limits::net::{HeadLimits, NetLimits};
-pub use budget::Budget;
+pub use body_memory::BodyMemory;
 pub use connection::listener::ListenAddress;
 pub use fair_queue::Client;
 pub use parse::chunks::{ChunkError, Chunks};
 pub use parse::fields::{BodyFraming, Fields};
 pub use parse::head::{Head, HeadError};
-pub use parse::request_parser::{Phase, Request, RequestBody, RequestParser, Step};
+pub use parse::request_parser::{Classified, Phase, Request, RequestBody, RequestParser, Step};
 pub use refusal::Refusal;
 pub use server::{Bound, ClassPlan, CountedAs, NetParts, NetServer, raise_descriptor_limit};
 pub use workers::private::PrivateAddress;

@@ -15,6 +15,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use socket2::Socket;
 
 use crate::limits::net::{DESCRIPTORS_RESERVED, NetLimits, REMAINING_BYTES_HELD_MAX};
+use crate::net::body_memory::BodyMemory;
 use crate::net::budget::Budget;
 use crate::net::class::{Class, Stop};
 use crate::net::connection::addresses::Addresses;
@@ -33,7 +34,7 @@ use crate::sample::Sample;
 
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
-/// Memory of the large request bodies of all connections.
+/// Memory of the large request bodies of all clients; one client has at most a half of it (`body_memory.rs`).
 const BODY_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
 /// Bytes read at a time from a connection whose bytes are dropped.
 const LINGER_READ_BYTES: usize = 64 * 1024;
@@ -141,7 +142,7 @@ impl Bound {
             deadlines: Deadlines::new(),
             again: Vec::new(),
             addresses: Addresses::default(),
-            bodies: Budget::new(BODY_BYTES_HELD_MAX),
+            bodies: BodyMemory::new(BODY_BYTES_HELD_MAX),
             classifier: parts.classifier,
             counted_as: parts.counted_as,
             context: Context {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mercato_format::{FormatError, Table};
 
 use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
-use crate::render::parallel_encoder::{Progress, Unit};
+use crate::render::parallel_encoder::{Progress, RowMark, Unit};
 use crate::render::{
     ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter, Tally, XlsxEncoder,
 };
@@ -210,12 +210,13 @@ impl DocumentUnit<'_> {
         let length = self.bytes.end.saturating_sub(self.bytes.start);
         out.reserve(usize::try_from(length).unwrap_or(UNIT_BYTES_MAX).min(UNIT_BYTES_MAX));
         let rows: Vec<u32> = (start..self.rows.end).collect();
-        let encoded = encode_some(&mut writer, &rows, out)?;
+        let mut marks = Vec::new();
+        let encoded = encode_some(&mut writer, &rows, out, &mut marks)?;
         let complete = encoded == rows.len();
         if complete && self.ends {
             writer.end(out);
         }
-        Ok(Progress::new(done.saturating_add(encoded), complete))
+        Ok(Progress::new(done.saturating_add(encoded), complete, marks))
     }
 
     /// One batch, which ends at the latest with the chunk of its first row.
@@ -230,12 +231,11 @@ impl DocumentUnit<'_> {
         }
         let rows = self.rows_of_batch(done);
         let encoded = if rows.is_empty() { 0 } else { encoder.batch(&rows, out)? };
-        let rows = done.saturating_add(encoded);
-        let complete = rows >= self.rows.len();
-        if complete && self.ends {
+        let progress = Progress::by_batch(done, encoded, self.rows.len(), out.len());
+        if progress.complete && self.ends {
             ArrowEncoder::end(out);
         }
-        Ok(Progress::new(rows, complete))
+        Ok(progress)
     }
 
     /// One batch of a sheet, which ends at the latest with the chunk of its first row.
@@ -254,12 +254,11 @@ impl DocumentUnit<'_> {
             Some(first) => encoder.batch(&rows, u64::from(*first), out)?.0,
             None => 0,
         };
-        let rows = done.saturating_add(encoded);
-        let complete = rows >= self.rows.len();
-        if complete && self.ends {
+        let progress = Progress::by_batch(done, encoded, self.rows.len(), out.len());
+        if progress.complete && self.ends {
             encoder.end(tally.clone(), out);
         }
-        Ok(Progress::new(rows, complete))
+        Ok(progress)
     }
 
     /// The rows behind the first `done` ones, up to the end of a chunk.
@@ -271,7 +270,8 @@ impl DocumentUnit<'_> {
     }
 }
 
-/// Encodes rows until `out` is longer than `UNIT_BYTES_MAX`. Returns the number of encoded rows, at least one.
+/// Encodes rows until `out` is longer than `UNIT_BYTES_MAX`, and marks every step. Returns the number of encoded rows, at
+/// least one.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -279,8 +279,10 @@ pub fn encode_some(
     writer: &mut RowWriter<'_>,
     rows: &[u32],
     out: &mut Vec<u8>,
+    marks: &mut Vec<RowMark>,
 ) -> Result<usize, FormatError> {
     let before = out.len();
+    let marked = marks.last().map_or(0, |mark| mark.rows);
     let mut done = 0;
     // Start small: the length of the rows is unknown.
     let mut step = 16;
@@ -288,6 +290,7 @@ pub fn encode_some(
         let end = done.saturating_add(step).min(rows.len());
         writer.rows(rows.get(done..end).unwrap_or_default(), out)?;
         done = end;
+        marks.push(RowMark { end: out.len(), rows: marked.saturating_add(done) });
         let each = out.len().saturating_sub(before).checked_div(done).unwrap_or(0).saturating_add(1);
         // Half of what would fit, and at most twice as many as before: rows may become longer.
         let room = UNIT_BYTES_MAX.saturating_sub(out.len()) / 2;
@@ -323,16 +326,30 @@ mod tests {
         for unit in document.units(range) {
             let first = *start.get_or_insert(unit.bytes().start);
             assert_eq!(unit.bytes().start, first + all.len() as u64);
-            let mut progress = Progress::new(0, false);
+            let mut progress = Progress::new(0, false, Vec::new());
             while !progress.complete {
                 let mut piece = Vec::new();
-                progress = unit.encode(progress.rows, &mut piece).unwrap();
+                let before = progress.rows;
+                progress = unit.encode(before, &mut piece).unwrap();
+                check_marks(&progress.marks, &piece, progress.rows - before);
                 largest = largest.max(piece.len());
                 all.extend_from_slice(&piece);
             }
             assert_eq!(unit.bytes().end, first + all.len() as u64);
         }
         (start.unwrap_or(0), all, largest)
+    }
+
+    /// Every mark stands behind a row, at most `STEP_ROWS_MAX` rows behind the one before; the last one has all rows.
+    fn check_marks(marks: &[RowMark], piece: &[u8], rows: usize) {
+        let last = marks.last().copied().unwrap_or(RowMark { end: 0, rows: 0 });
+        assert!(last.rows == rows && last.end <= piece.len(), "{marks:?}");
+        for two in marks.windows(2) {
+            assert!(two[0].end < two[1].end && (1..=STEP_ROWS_MAX).contains(&(two[1].rows - two[0].rows)));
+        }
+        for mark in marks {
+            assert!(matches!(piece[mark.end - 1], b'\n' | b'}'), "{mark:?}");
+        }
     }
 
     fn check(table: &Table, format: Format) {

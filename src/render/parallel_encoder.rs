@@ -28,13 +28,24 @@ pub trait Unit: Send + Sync {
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
 }
 
-/// The progress of a unit.
+/// Where the bytes of some rows end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowMark {
+    /// Bytes up to the end of the rows.
+    pub end: usize,
+    /// Rows up to there, from the first row of the same bytes.
+    pub rows: usize,
+}
+
+/// The progress of a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Rows encoded so far.
     pub rows: usize,
     /// Whether the unit is complete.
     pub complete: bool,
+    /// Where rows end in the bytes of this piece. The last mark has all of its rows.
+    pub marks: Vec<RowMark>,
     /// Facts on the deflated piece, of a sheet.
     pub packed: Option<Packed>,
 }
@@ -42,8 +53,15 @@ pub struct Progress {
 impl Progress {
     /// The progress of a unit whose pieces need no facts.
     #[must_use]
-    pub fn new(rows: usize, complete: bool) -> Progress {
-        Progress { rows, complete, packed: None }
+    pub fn new(rows: usize, complete: bool, marks: Vec<RowMark>) -> Progress {
+        Progress { rows, complete, marks, packed: None }
+    }
+
+    /// The progress of a unit by a batch of `count` rows, which can be read only as a whole.
+    #[must_use]
+    pub fn by_batch(done: usize, count: usize, of: usize, bytes: usize) -> Progress {
+        let rows = done.saturating_add(count);
+        Progress::new(rows, rows >= of, vec![RowMark { end: bytes, rows: count }])
     }
 }
 
@@ -68,7 +86,7 @@ pub trait Pipeline {
     fn next(&mut self) -> Result<Next<Self::Unit>, Self::Error>;
 
     /// Receives encoded bytes in order. A large unit comes in several pieces.
-    fn take(&mut self, unit: &Self::Unit, bytes: &[u8], progress: Progress) -> Result<(), Self::Error>;
+    fn take(&mut self, unit: &Self::Unit, bytes: &[u8], progress: &Progress) -> Result<(), Self::Error>;
 }
 
 /// A pool of encoding threads.
@@ -172,7 +190,7 @@ impl<'s> Shared<'s> {
             }
         };
         loop {
-            work.take(&job.unit, &bytes, progress)?;
+            work.take(&job.unit, &bytes, &progress)?;
             if progress.complete {
                 break;
             }
@@ -275,7 +293,7 @@ mod tests {
         fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
             self.encoded.fetch_add(1, Ordering::Relaxed);
             out.extend_from_slice(format!("{}.{done} ", self.number).as_bytes());
-            Ok(Progress::new(done + 1, done + 1 == self.rows))
+            Ok(Progress::new(done + 1, done + 1 == self.rows, Vec::new()))
         }
     }
 
@@ -317,7 +335,7 @@ mod tests {
             Ok(Next::Unit(Number { number, rows: 1 + number % 3, encoded }))
         }
 
-        fn take(&mut self, unit: &Number<'c>, bytes: &[u8], progress: Progress) -> Result<(), Stop> {
+        fn take(&mut self, unit: &Number<'c>, bytes: &[u8], progress: &Progress) -> Result<(), Stop> {
             self.taken.push(String::from_utf8(bytes.to_vec()).unwrap());
             assert_eq!(progress.complete, progress.rows == unit.rows);
             if self.taken.len() == self.stop_at { Err(Stop::Asked) } else { Ok(()) }

@@ -11,8 +11,8 @@ use super::refusals::meaning;
 use crate::access::client_block;
 use crate::http::{App, Service, Workers, presented_key};
 use crate::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
-    Slots,
+    Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
+    PrivateAddress, Refusal, Slots,
 };
 
 /// The address, limits and service of a listener.
@@ -22,6 +22,8 @@ pub(super) struct FrontPlan {
     pub(super) classes: Vec<ClassPlan>,
     /// Which of the classes answers a target, by whether the request has a valid key.
     pub(super) class_of: fn(&str, bool) -> usize,
+    /// Which targets nobody without a valid key is answered at.
+    pub(super) needs_key: fn(&str) -> bool,
     /// Whether addresses are counted behind proxies, and connections of one address bounded.
     pub(super) is_public: bool,
 }
@@ -49,7 +51,7 @@ impl Front {
         };
         let net = bound.start(NetParts {
             upstream,
-            classifier: classifier(plan.class_of, Arc::clone(app)),
+            classifier: classifier(plan.class_of, plan.needs_key, Arc::clone(app)),
             refuse: Arc::new(refuse),
             counted_as: counted_as(plan.is_public, Arc::clone(app)),
         })?;
@@ -69,11 +71,12 @@ impl Front {
 }
 
 /// Requests of one account take turns as one client, from however many addresses they come; requests without a valid key
-/// do so by address.
+/// do so by address. The body of a request without a key that needs one is not read: it is refused in any case.
 fn classifier(
     class_of: fn(&str, bool) -> usize,
+    needs_key: fn(&str) -> bool,
     app: Arc<App>,
-) -> Arc<impl Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + Sync> {
+) -> Arc<impl Fn(&Head<'_, '_>, IpAddr) -> Classified + Send + Sync> {
     Arc::new(move |head: &Head<'_, '_>, peer: IpAddr| {
         let values = |name: &'static str| {
             let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
@@ -84,7 +87,7 @@ fn classifier(
         let class = class_of(head.target, account.is_some());
         let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
         let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
-        (class, client)
+        Classified { class, client, reads_body: account.is_some() || !needs_key(head.target) }
     })
 }
 
@@ -109,13 +112,13 @@ mod tests {
     use crate::clock::{TestClock, UtcDay};
     use crate::config::{Command, CommandLine, Settings};
     use crate::ledger::{KEY_RANDOM_BYTES, KeyLimits};
-    use crate::net::{Budget, RequestParser, Step};
+    use crate::net::{BodyMemory, RequestParser, Step};
 
     /// The client of a request with these header lines.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
         let peer = IpAddr::from([10, 0, 0, 1]);
-        let classifier = classifier(|_, _| 0, Arc::clone(app));
-        let mut parser = RequestParser::new(peer, &NetLimits::default(), Budget::new(0), classifier);
+        let classifier = classifier(|_, _| 0, |_| false, Arc::clone(app));
+        let mut parser = RequestParser::new(peer, &NetLimits::default(), BodyMemory::new(0), classifier);
         let request = format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
         parser.room()[..request.len()].copy_from_slice(request.as_bytes());
         parser.received(request.len());

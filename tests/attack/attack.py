@@ -68,7 +68,7 @@ def target_of(site: Site, port: int, short: bool) -> Target:
     """How hard to attack: a tenth and small bounds in the short form."""
     descriptors = raise_descriptor_limit() - DESCRIPTORS_SPARE
     slow, idle = (250, 800) if short else (2_000, 10_000)
-    return Target(port=port, key=site.key, slow_connections=min(slow, descriptors),
+    return Target(port=port, key=site.key, free_key=site.free_key, slow_connections=min(slow, descriptors),
                   idle_connections=min(idle, descriptors), head_seconds=3, body_seconds=3, idle_seconds=4,
                   write_seconds=3, patience_seconds=20 if short else 40,
                   large_bytes=20 << 20 if short else 100 << 20, rounds=2 if short else 20)
@@ -87,6 +87,8 @@ NOT_BEHIND_NGINX = {
     "random bytes": "nginx answers most of them by itself, with statuses of its own",
     "known hazards": "nginx answers them by itself, with statuses of its own",
     "bodies that never come": "nginx asks and waits for bodies by itself",
+    "bodies without a key": "nginx gathers bodies by itself",
+    "rows for nothing": "the rows that nginx takes are paid, as far as it reads ahead",
     "smuggling": "nginx refuses or mends what is doubtful; the statuses that are checked are the server's",
 }
 
@@ -257,7 +259,7 @@ def compare(figures: dict[str, object], quiet: dict[Habit, Phase], outcomes: dic
 def few_descriptors(binaries: Path, folder: Path, prepared: Site, key: str) -> list[str]:
     """A server that may open few files: refuses the crowd, and serves again when it has gone."""
     site = Site(binaries, folder, FLAGS, descriptors=1_024)
-    site.data, site.key = prepared.data, prepared.key
+    site.data, site.key, site.free_key = prepared.data, prepared.key, prepared.free_key
     with site:
         try:
             asyncio.run(crowd(target_of(site, site.port, short=True)))
@@ -305,6 +307,7 @@ def main() -> int:
         folder = Path(name)
         site = Site(arguments.binaries.resolve(), folder, FLAGS + (proxies.TRUSTED if arguments.behind else []))
         site.prepare()
+        site.free_key = site.new_account("free", 0)
         keys = {habit: site.new_account(habit.name) for habit in P99_MILLISECONDS_MAX}
         with site:
             if arguments.behind is None:

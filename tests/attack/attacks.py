@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import money
 from site_under_test import DATASET
 from wire import Gate, connect, cut, exchange, many, read_all, read_on, split, statuses
 
@@ -16,6 +17,11 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 # What says what is wrong with a body may not become a weapon itself.
 REFUSAL_BYTES_MAX = 100 << 10
 
+
+# Bodies that fill the memory for bodies of the server, and one of a customer beside them.
+BODIES_MAX = 3_000
+BODY_BYTES = 1 << 20
+CUSTOMER_BODY_BYTES = 300_000
 
 # Goes on where the same attack ended before.
 CHANCE = random.Random(7)
@@ -31,6 +37,7 @@ class Target:
 
     port: int
     key: str
+    free_key: str
     slow_connections: int
     idle_connections: int
     head_seconds: float
@@ -305,6 +312,40 @@ async def expect_continue(target: Target) -> str:
     return str(dict(met))
 
 
+async def bodies_without_key(target: Target) -> str:
+    """Bodies that fill the memory for them, with a wrong key and where no key is needed, beside a customer's bodies."""
+    count, body = min(BODIES_MAX, target.slow_connections * 2), b" " * (BODY_BYTES - 1)
+    gate, met = Gate(), Counter[str]()
+
+    async def one(number: int) -> None:
+        path = f"api/v1/datasets/{DATASET}/query" if number % 2 else "mcp"
+        reader, writer = await gate.connect(target.port, number)
+        writer.write(f"POST /{path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: mk_wrong\r\nContent-Type: application/json\r\n"
+                     f"Content-Length: {BODY_BYTES}\r\n\r\n".encode() + body)
+        answer, _ = await read_all(reader, target.body_seconds + target.patience_seconds)
+        met[f"{path.rpartition('/')[2]}: {statuses(answer) or 'cut'}"] += 1
+        cut(writer)
+
+    attacking = asyncio.ensure_future(many(count, one))
+    answered = 0
+    while not attacking.done():
+        padded = json.dumps({"limit": 1}).encode().ljust(CUSTOMER_BODY_BYTES)
+        answer, _ = await exchange(target.port, target.query(padded, "Connection: close"), 30)
+        expect(statuses(answer) == [200], f"a body of the customer: {answer[:300]!r}")
+        answered += 1
+        await asyncio.sleep(0.02)
+    raised = await attacking
+    expect(not raised, f"{len(raised)} connections failed, the first: {raised[:1]}")
+    return f"{count} bodies: {dict(met.most_common(6))}; {answered} bodies of a customer answered"
+
+
+async def rows_for_nothing(target: Target) -> str:
+    """Rows that are had without being read or acknowledged."""
+    said, faults = await money.rows_for_nothing(target.port, target.key, target.free_key, min(target.rounds + 1, 12))
+    expect(not faults, "; ".join(faults))
+    return said
+
+
 async def crowd(target: Target) -> str:
     """A thousand connections at once: all of them are served while all of them are open."""
     gate, everyone = Gate(), asyncio.Barrier(1000)
@@ -337,4 +378,6 @@ ATTACKS: dict[str, Attack] = {
     "random bytes": random_bytes,
     "known hazards": hazards,
     "bodies that never come": expect_continue,
+    "bodies without a key": bodies_without_key,
+    "rows for nothing": rows_for_nothing,
 }

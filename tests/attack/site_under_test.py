@@ -63,6 +63,7 @@ class Site:
         self.data = folder / "data"
         self.log = folder / "server.log"
         self.key = ""
+        self.free_key = ""
         self.port = 0
         self.server: subprocess.Popen[bytes] | None = None
 
@@ -70,10 +71,11 @@ class Site:
         """Publishes the demo's tables and opens its account."""
         self.key = self.tools("demo", "--no-serve", "--scale", SCALE)["key"]
 
-    def new_account(self, name: str) -> str:
-        """Opens an account with credits; its key."""
+    def new_account(self, name: str, credits: int = CREDITS) -> str:
+        """Opens an account with credits, or on the free plan; its key."""
         account = self.tools("account", "create", "--name", name)["id"]
-        self.tools("credits", "buy", "--account", account, "--credits", CREDITS)
+        if credits > 0:
+            self.tools("credits", "buy", "--account", account, "--credits", credits)
         return str(self.tools("key", "create", "--account", account)["key"])
 
     def tools(self, *arguments: object) -> dict[str, Any]:

@@ -113,7 +113,20 @@ fn limits_streams_and_denies_downloads_of_free_account() {
     let broken = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
     drop(broken);
     assert_eq!(ledger.verify().unwrap().open_reservations, 0);
-    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(99), "no row, no query");
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(99), "no byte, no query");
+    let left = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    left.begin();
+    drop(left);
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(98), "a byte was written");
+    let damaged = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    damaged.begin();
+    damaged.waive(now);
+    assert_eq!(ledger.verify().unwrap().open_reservations, 0);
+    assert_eq!(
+        ledger.account_view(&account, now).free_queries_remaining,
+        Some(98),
+        "the server broke it off"
+    );
 }
 
 #[test]

@@ -1,39 +1,24 @@
-//! The connection to which a body is written, and its knowledge of acknowledged bytes.
+//! The connection to which a body is written.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use crate::net::ResponseWriter;
 
 /// A connection to a client.
 pub(in crate::http) trait Connection: Write {
-    /// Bytes of the response that the client's kernel has acknowledged; `None` if that is unknown.
-    fn acknowledged(&self) -> Option<u64> {
-        None
-    }
-
-    /// Waits until so many bytes of the response are acknowledged. Returns at once if that is unknown.
-    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
-        let _ = bytes;
-        Ok(())
-    }
-
-    /// Closes the connection. Written bytes that are still on their way are discarded.
-    fn disconnect(&mut self) {}
+    /// Bytes of the response that the socket has taken.
+    fn taken(&self) -> u64;
 }
 
 impl Connection for ResponseWriter {
-    fn acknowledged(&self) -> Option<u64> {
-        ResponseWriter::acknowledged(self)
-    }
-
-    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
-        ResponseWriter::await_acknowledged(self, bytes)
-    }
-
-    fn disconnect(&mut self) {
-        ResponseWriter::disconnect(self);
+    fn taken(&self) -> u64 {
+        ResponseWriter::taken(self)
     }
 }
 
 #[cfg(test)]
-impl Connection for Vec<u8> {}
+impl Connection for Vec<u8> {
+    fn taken(&self) -> u64 {
+        u64::try_from(self.len()).unwrap_or(u64::MAX)
+    }
+}

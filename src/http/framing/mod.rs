@@ -4,7 +4,6 @@ pub(super) mod buffer;
 pub(super) mod coding;
 pub(super) mod conditional;
 pub(super) mod connection;
-pub(super) mod delivery;
 pub(super) mod negotiation;
 pub(super) mod range;
 pub mod stream_body;

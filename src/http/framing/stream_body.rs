@@ -1,27 +1,26 @@
 //! Streamed bodies: framed, optionally encoded, and cut on failure, so that no part looks whole.
 //!
-//! A body hands over bytes and marks rows. Delivered rows are counted here by acknowledged bytes, or by written ones
-//! if acknowledgements are unknown. Does not depend on prices.
+//! A body hands over bytes and the marks of its rows. Rows count as taken here with the first byte of their step that the
+//! socket takes, so no part of a step can be had for nothing. Does not depend on prices.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use super::coding::Encoder;
 use super::connection::Connection;
-use super::delivery::{Delivery, RowEnds};
-use crate::render::Format;
+use crate::limits::net::WRITE_PIECE_BYTES;
+use crate::render::RowMark;
 
-/// The piece of an encoded response that counts as delivered when all of it has arrived.
+/// Plain text of one piece of an encoded response, at least: it can be read only as a whole.
 const ENCODED_PIECE_BYTES: usize = 64 * 1024;
-/// Bytes at the end of a response that need not be acknowledged before it is settled: a delayed acknowledgement would
-/// cost 40 ms.
-const UNACKNOWLEDGED_END_BYTES: u64 = 64 * 1024;
 /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
 const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
-/// Encoded rows are sent in pieces of this size, and count as delivered with them.
-const SENT_PIECE_BYTES: usize = 512 * 1024;
 
 /// A body that writes itself.
 pub trait StreamBody: Send {
+    /// A byte of the response was written, so it counts even if nothing follows.
+    fn begun(&self) {}
+
     /// Writes the body and returns how it ended. Only a complete body gets its last chunk.
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd;
 }
@@ -29,7 +28,7 @@ pub trait StreamBody: Send {
 /// The report of a stream, for the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamEnd {
-    /// Rows that were handed to the connection.
+    /// Rows that the socket took.
     pub rows: u64,
     /// Credits that were charged.
     pub credits: u64,
@@ -57,12 +56,8 @@ pub struct ChunkSink<'w> {
     frame: Vec<u8>,
     bytes: u64,
     trailers: Vec<(&'static str, String)>,
-    /// Written bytes of the response, including its head and the frames of its chunks.
-    position: u64,
-    /// Whether the client was disconnected, so that the count of rows is final.
-    given_up: bool,
-    rows: Option<RowEnds>,
-    delivery: Delivery,
+    /// Rows that the socket took.
+    rows: u64,
 }
 
 impl<'w> ChunkSink<'w> {
@@ -80,17 +75,8 @@ impl<'w> ChunkSink<'w> {
             frame: Vec::new(),
             bytes: 0,
             trailers: Vec::new(),
-            position: 0,
-            given_up: false,
-            rows: None,
-            delivery: Delivery::default(),
+            rows: 0,
         }
-    }
-
-    /// The sink behind a head of so many bytes.
-    #[must_use]
-    pub(in crate::http) fn behind(self, head: usize) -> Self {
-        Self { position: length_of(head), ..self }
     }
 
     /// Sends `bytes` so that the client can read all of them now.
@@ -98,140 +84,92 @@ impl<'w> ChunkSink<'w> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.with_encoded(bytes, Self::write)
+        self.encode_and_write(bytes, |_| ())
     }
 
-    /// Sends encoded rows and flushes, so that the client can read all of them now. Calls `sent` after each piece
-    /// with the number of delivered rows.
-    pub fn send_rows(&mut self, format: Format, text: &[u8], mut sent: impl FnMut(u64)) -> io::Result<()> {
-        let piece_bytes = if self.encoder.is_some() { ENCODED_PIECE_BYTES } else { SENT_PIECE_BYTES };
-        for piece in text.chunks(piece_bytes) {
-            let mut finder = self.rows.take().unwrap_or_else(|| RowEnds::new(format));
-            let outcome = if self.encoder.is_some() {
-                let mut rows = 0_u64;
-                finder.find(piece, |_| rows = rows.saturating_add(1));
-                self.with_encoded(piece, |sink, encoded| {
-                    // A client can read an encoded piece only as a whole.
-                    let end = sink.place_of(encoded).saturating_add(length_of(encoded.len()));
-                    if rows > 0 {
-                        sink.delivery.note(end, rows);
-                    }
-                    sink.write(encoded)
-                })
-            } else {
-                let start = self.place_of(piece);
-                finder.find(piece, |end| self.delivery.note(start.saturating_add(length_of(end)), 1));
-                self.write(piece)
-            };
-            self.rows = Some(finder);
-            outcome?;
-            sent(self.delivered());
-        }
-        Ok(())
-    }
-
-    /// Sends a batch of rows that a client can read only as a whole. Calls `sent` after each piece with the number of
-    /// delivered rows.
-    pub fn send_batch(&mut self, bytes: &[u8], rows: u64, mut sent: impl FnMut(u64)) -> io::Result<()> {
-        let mut pieces = bytes.chunks(SENT_PIECE_BYTES).peekable();
-        while let Some(piece) = pieces.next() {
-            let rows = if pieces.peek().is_none() { rows } else { 0 };
-            self.with_encoded(piece, |sink, encoded| {
-                let end = sink.place_of(encoded).saturating_add(length_of(encoded.len()));
-                if rows > 0 {
-                    sink.delivery.note(end, rows);
-                }
-                sink.write(encoded)
-            })?;
-            sent(self.delivered());
-        }
-        Ok(())
-    }
-
-    /// Rows that were handed over, delivered or not.
-    pub fn rows(&self) -> u64 {
-        self.delivery.rows()
-    }
-
-    /// Delivered rows: those whose last byte is acknowledged, or whose piece is written if acknowledgements are
-    /// unknown.
-    pub fn delivered(&mut self) -> u64 {
-        let arrived = if self.given_up { Some(0) } else { self.writer.acknowledged() };
-        self.delivery.arrived(arrived.unwrap_or(self.position))
-    }
-
-    /// Waits until the client has acknowledged nearly everything, so that the stream can be settled as complete.
-    /// Fails when the client leaves or stops reading. Returns at once if acknowledgements are unknown.
-    pub fn await_delivery(&mut self) -> io::Result<()> {
-        let enough = self.position.saturating_sub(UNACKNOWLEDGED_END_BYTES);
-        self.writer.await_acknowledged(enough)
-    }
-
-    /// Disconnects the client and returns the delivered rows. Bytes not acknowledged by now never reach it.
-    pub fn give_up(&mut self) -> u64 {
-        let delivered = self.delivered();
-        if self.writer.acknowledged().is_some() {
-            self.writer.disconnect();
-            self.given_up = true;
-        }
-        delivered
-    }
-
-    fn with_encoded(
+    /// Sends rows and flushes, so that the client can read all of them now. Calls `taken` with the number of rows that the
+    /// socket has taken so far, also when the connection breaks.
+    pub fn send_rows(
         &mut self,
         bytes: &[u8],
-        write: impl FnOnce(&mut Self, &[u8]) -> io::Result<()>,
+        marks: &[RowMark],
+        mut taken: impl FnMut(u64),
     ) -> io::Result<()> {
-        let Some(encoder) = &mut self.encoder else { return write(self, bytes) };
+        let before = self.rows;
+        let mut rows = before;
+        let mut note = |begun: usize| {
+            rows = before.saturating_add(length_of(begun));
+            taken(rows);
+        };
+        let outcome = if self.encoder.is_some() {
+            encoded_pieces(bytes.len(), marks).try_for_each(|(piece, begun)| {
+                let piece = bytes.get(piece).unwrap_or_default();
+                self.encode_and_write(piece, |taken| {
+                    if taken > 0 {
+                        note(begun);
+                    }
+                })
+            })
+        } else {
+            self.write(bytes, |taken| note(rows_begun(marks, taken)))
+        };
+        self.rows = rows;
+        outcome
+    }
+
+    /// Rows that the socket took, the client has read them or not.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn encode_and_write(&mut self, bytes: &[u8], taken: impl FnMut(usize)) -> io::Result<()> {
+        let Some(encoder) = &mut self.encoder else { return self.write(bytes, taken) };
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
         encoder.encode(bytes, &mut encoded)?;
-        let written = write(self, &encoded);
+        let written = self.write(&encoded, taken);
         self.encoded = encoded;
         written
     }
 
-    /// The position of the next piece's content in the response.
-    fn place_of(&self, piece: &[u8]) -> u64 {
-        match self.framing {
-            Framing::Length(_) | Framing::UntilClose => self.position,
-            Framing::Chunks => self.position.saturating_add(chunk_head_bytes(piece.len())),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Writes and flushes. Calls `taken` with the bytes of `bytes` that the socket has taken so far.
+    fn write(&mut self, bytes: &[u8], mut taken: impl FnMut(usize)) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let (length, start) = (length_of(bytes.len()), self.place_of(bytes));
-        match &mut self.framing {
-            Framing::Length(left) => {
-                // Surplus bytes would be taken for the next response.
-                *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
-                self.writer.write_all(bytes)?;
-            }
-            Framing::UntilClose => self.writer.write_all(bytes)?,
-            Framing::Chunks => self.write_chunk(bytes)?,
+        self.frame.clear();
+        if self.framing == Framing::Chunks {
+            write!(self.frame, "{:x}\r\n", bytes.len())?;
+        } else if let Framing::Length(left) = &mut self.framing {
+            // Surplus bytes would be taken for the next response.
+            *left = left.checked_sub(length_of(bytes.len())).ok_or(io::ErrorKind::InvalidData)?;
         }
-        self.bytes = self.bytes.saturating_add(length);
-        self.writer.flush()?;
-        let frame_end = if self.framing == Framing::Chunks { 2 } else { 0 };
-        self.position = start.saturating_add(length).saturating_add(frame_end);
+        let start = self.writer.taken().saturating_add(length_of(self.frame.len()));
+        let mut note = |writer: &dyn Connection| {
+            let content = writer.taken().saturating_sub(start);
+            taken(usize::try_from(content).map_or(bytes.len(), |content| content.min(bytes.len())));
+        };
+        let outcome = self.write_framed(bytes, &mut note).and_then(|()| self.writer.flush());
+        note(&*self.writer);
+        outcome?;
+        self.bytes = self.bytes.saturating_add(length_of(bytes.len()));
         Ok(())
     }
 
-    fn write_chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.frame.clear();
-        write!(self.frame, "{:x}\r\n", bytes.len())?;
-        if bytes.len() <= COPIED_CHUNK_BYTES_MAX {
+    fn write_framed(&mut self, bytes: &[u8], note: &mut dyn FnMut(&dyn Connection)) -> io::Result<()> {
+        let is_chunk = self.framing == Framing::Chunks;
+        if is_chunk && bytes.len() <= COPIED_CHUNK_BYTES_MAX {
             self.frame.extend_from_slice(bytes);
             self.frame.extend_from_slice(b"\r\n");
             return self.writer.write_all(&self.frame);
         }
         // The writer keeps small pieces back until a large one or a flush comes.
         self.writer.write_all(&self.frame)?;
-        self.writer.write_all(bytes)?;
-        self.writer.write_all(b"\r\n")
+        for piece in bytes.chunks(WRITE_PIECE_BYTES) {
+            self.writer.write_all(piece)?;
+            note(&*self.writer);
+        }
+        if is_chunk { self.writer.write_all(b"\r\n") } else { Ok(()) }
     }
 
     /// Bytes of the body that were written, as they went out.
@@ -249,7 +187,7 @@ impl<'w> ChunkSink<'w> {
         if let Some(encoder) = self.encoder.take() {
             let mut rest = Vec::new();
             encoder.finish(&mut rest)?;
-            self.write(&rest)?;
+            self.write(&rest, |_| ())?;
         }
         match self.framing {
             Framing::Chunks => {
@@ -267,9 +205,34 @@ impl<'w> ChunkSink<'w> {
     }
 }
 
-/// The length of a chunk in hexadecimal digits, and the end of its line.
-fn chunk_head_bytes(content: usize) -> u64 {
-    u64::from(content.checked_ilog2().unwrap_or(0) / 4).saturating_add(3)
+/// Rows of whose step a byte is among the first `taken` ones.
+fn rows_begun(marks: &[RowMark], taken: usize) -> usize {
+    if taken == 0 {
+        return 0;
+    }
+    let step = marks.partition_point(|mark| mark.end < taken);
+    marks.get(step).or_else(|| marks.last()).map_or(0, |mark| mark.rows)
+}
+
+/// Cuts `length` bytes of rows at marks into pieces of `ENCODED_PIECE_BYTES` at least. Gives each with the number of rows up
+/// to its end.
+fn encoded_pieces(length: usize, marks: &[RowMark]) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let (mut start, mut rest) = (0, marks);
+    std::iter::from_fn(move || {
+        if start >= length {
+            return None;
+        }
+        let enough = rest.partition_point(|mark| mark.end < start.saturating_add(ENCODED_PIECE_BYTES));
+        let (end, rows) = match rest.get(enough) {
+            Some(mark) if rest.len() > enough.saturating_add(1) && mark.end < length => (mark.end, mark.rows),
+            // What stands behind the last mark goes with the last rows.
+            _ => (length, rows_begun(marks, length)),
+        };
+        rest = rest.get(enough.saturating_add(1)..).unwrap_or_default();
+        let piece = start..end;
+        start = end;
+        Some((piece, rows))
+    })
 }
 
 fn length_of(bytes: usize) -> u64 {
@@ -343,42 +306,113 @@ mod tests {
         assert!(sink.finish().is_err(), "one too few");
     }
 
-    /// Without acknowledgements, rows count when the piece with their end is written, wherever the frames are.
+    /// A socket that takes so many bytes and then breaks.
+    struct Breaking {
+        left: usize,
+        taken: u64,
+    }
+
+    impl Write for Breaking {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.left);
+            self.left -= taken;
+            self.taken += taken as u64;
+            if taken == 0 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(taken) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Connection for Breaking {
+        fn taken(&self) -> u64 {
+            self.taken
+        }
+    }
+
+    /// Rows of 8 bytes in steps of 25, with a mark behind each.
+    fn rows_with_marks(rows: usize) -> (String, Vec<RowMark>) {
+        let marks = (1..=rows / 25).map(|step| RowMark { end: step * 25 * 8, rows: step * 25 }).collect();
+        ("{\"a\":1}\n".repeat(rows), marks)
+    }
+
     #[test]
-    fn counts_rows_in_every_framing() {
-        let text = "{\"a\":1}\n".repeat(300);
-        let encoder = || Some(Encoder::new(Coding::Gzip).unwrap());
-        let chunks = Framing::Chunks;
-        for (framing, encoder) in [(chunks, None), (Framing::Length(2_400), None), (chunks, encoder())] {
-            let mut wire = Vec::new();
-            let mut sink = ChunkSink::new(&mut wire, framing, encoder).behind(77);
-            let mut told = Vec::new();
-            for piece in text.as_bytes().chunks(1_001) {
-                sink.send_rows(Format::Ndjson, piece, |rows| told.push(rows)).unwrap();
+    fn charges_steps_of_which_socket_took_byte_in_every_framing() {
+        let (text, marks) = rows_with_marks(4_000);
+        let length = text.len();
+        // The frame of a chunk stands before its content: `7d00` and the end of the line.
+        for (framing, frame) in [(Framing::Chunks, 6), (Framing::Length(length as u64), 0)] {
+            for (bytes, expected) in [(0, 0), (1, 25), (200, 25), (201, 50), (20_001, 2_525), (length, 4_000)]
+            {
+                let mut socket = Breaking { left: frame + bytes, taken: 0 };
+                let mut sink = ChunkSink::new(&mut socket, framing, None);
+                let mut told = Vec::new();
+                let outcome = sink.send_rows(text.as_bytes(), &marks, |rows| told.push(rows));
+                assert_eq!((sink.rows(), told.last().copied()), (expected, Some(expected)), "{bytes}");
+                assert_eq!(outcome.is_ok(), frame == 0 && bytes == length);
             }
-            assert_eq!(told, [125, 250, 300]);
-            assert_eq!((sink.rows(), sink.give_up()), (300, 300));
+            let mut socket = Breaking { left: frame / 2, taken: 0 };
+            let mut sink = ChunkSink::new(&mut socket, framing, None);
+            assert!(sink.send_rows(text.as_bytes(), &marks, |_| ()).is_err());
+            assert_eq!(sink.rows(), 0, "nothing is paid of which no byte was written");
         }
     }
 
     #[test]
-    fn locates_row_behind_head_and_frames() {
-        for (length, head) in [(1, 3), (15, 3), (16, 4), (255, 4), (256, 5), (0x80000, 7)] {
-            assert_eq!(chunk_head_bytes(length), head, "{length}");
+    fn charges_encoded_piece_of_which_socket_took_byte() {
+        let (text, marks) = rows_with_marks(20_000);
+        let encoder = || Some(Encoder::new(Coding::Gzip).unwrap());
+        let mut wire = Vec::new();
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, encoder());
+        let mut told = Vec::new();
+        sink.send_rows(text.as_bytes(), &marks, |rows| told.push(rows)).unwrap();
+        told.dedup();
+        assert_eq!(told, [8_200, 16_400, 20_000], "64 KiB of text are a piece");
+        let line = wire.windows(2).position(|window| window == b"\r\n").unwrap();
+        let first = usize::from_str_radix(std::str::from_utf8(&wire[..line]).unwrap(), 16).unwrap();
+        let second = line + 2 + first + 2;
+        for (bytes, expected) in [(2, 0), (20, 8_200), (second + 20, 16_400)] {
+            let mut socket = Breaking { left: bytes, taken: 0 };
+            let mut sink = ChunkSink::new(&mut socket, Framing::Chunks, encoder());
+            assert!(sink.send_rows(text.as_bytes(), &marks, |_| ()).is_err());
+            assert_eq!(sink.rows(), expected, "{bytes} of {second}");
         }
-        let mut wire = b"head".to_vec();
-        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None).behind(4);
-        let pieces = [b": ping\n".to_vec(), vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1], b"data: {}\n\n".to_vec()];
-        let places = pieces.each_ref().map(|piece| {
-            let place = sink.place_of(piece);
-            sink.send(piece).unwrap();
-            place as usize
-        });
-        let position = sink.position as usize;
-        assert_eq!(position, wire.len());
-        for (piece, place) in pieces.iter().zip(places) {
-            assert!(wire[place..].starts_with(piece) && wire[..place].ends_with(b"\r\n"));
+    }
+
+    #[test]
+    fn counts_rows_over_pieces_whatever_stands_between() {
+        let (text, marks) = rows_with_marks(100);
+        let mut wire = Vec::new();
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
+        sink.send(b"names\r\n").unwrap();
+        for _ in 0..3 {
+            sink.send_rows(text.as_bytes(), &marks, |_| ()).unwrap();
+            sink.send(b": ping\n").unwrap();
         }
+        assert_eq!(sink.rows(), 300);
+        sink.send_rows(&text.as_bytes()[..500], &marks, |_| ()).unwrap();
+        assert_eq!(sink.rows(), 375, "a part of a piece has the rows of its steps");
+    }
+
+    #[test]
+    fn cuts_encoded_pieces_at_marks() {
+        let marks = |ends: &[usize]| -> Vec<RowMark> {
+            ends.iter().enumerate().map(|(at, end)| RowMark { end: *end, rows: at + 1 }).collect()
+        };
+        let cut = |length, ends: &[usize]| encoded_pieces(length, &marks(ends)).collect::<Vec<_>>();
+        assert_eq!(cut(10, &[4, 8]), [(0..10, 2)]);
+        assert_eq!(
+            cut(200_000, &[70_000, 150_000, 199_000]),
+            [(0..70_000, 1), (70_000..150_000, 2), (150_000..200_000, 3)]
+        );
+        assert_eq!(
+            cut(100_000, &[70_000, 150_000]),
+            [(0..70_000, 1), (70_000..100_000, 2)],
+            "a part of the bytes"
+        );
+        assert_eq!(cut(90_000, &[]), [(0..90_000, 0)]);
+        assert_eq!(cut(0, &[]), []);
     }
 
     #[test]

@@ -152,10 +152,13 @@ fn write_stream(
     coding: Option<Coding>,
     body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
-    writer.write_all(head)?;
-    writer.flush()?;
+    let written = writer.write_all(head).and_then(|()| writer.flush());
+    if writer.taken() > 0 {
+        body.begun();
+    }
+    written?;
     let encoder = coding.map(Encoder::new).transpose()?;
-    let mut sink = ChunkSink::new(writer, framing, encoder).behind(head.len());
+    let mut sink = ChunkSink::new(writer, framing, encoder);
     // A panic must not look like the end, nor leave the connection in the middle of a body.
     let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
     let end = outcome.unwrap_or_default();

@@ -24,10 +24,7 @@ pub enum Work {
 
 /// The kind of work of a request. A target that cannot be read is public: the refusal is for everybody.
 pub fn work_of(target: &str) -> Work {
-    let path = target.split(['?', '#']).next().unwrap_or_default();
-    let is_plain = path.starts_with('/') && !path.contains('%');
-    let path = if is_plain { Cow::Borrowed(path) } else { decoded(target) };
-    match &*path {
+    match &*path_of(target) {
         "/healthz" | "/readyz" | "/metrics" => Work::Vital,
         path if path.ends_with("/query/stream") || path.ends_with("/download") => Work::Long,
         path if path.ends_with("/query") || path.ends_with("/query/estimate") => Work::Page,
@@ -35,6 +32,17 @@ pub fn work_of(target: &str) -> Work {
         "/mcp" => Work::Agent,
         _ => Work::Public,
     }
+}
+
+/// Whether nobody without a valid key is answered there. The pages for people have their own sign-in.
+pub fn needs_key(target: &str) -> bool {
+    path_of(target).starts_with("/api/v1/") && matches!(work_of(target), Work::Page | Work::Long)
+}
+
+fn path_of(target: &str) -> Cow<'_, str> {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let is_plain = path.starts_with('/') && !path.contains('%');
+    if is_plain { Cow::Borrowed(path) } else { decoded(target) }
 }
 
 fn decoded(target: &str) -> Cow<'static, str> {
@@ -45,6 +53,24 @@ fn decoded(target: &str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::routing::router::Guard;
+    use crate::http::routing::routes::{PUBLIC, UNDESCRIBED};
+
+    #[test]
+    fn knows_routes_that_need_key() {
+        for route in PUBLIC.iter().chain(UNDESCRIBED).copied().flatten() {
+            assert_eq!(needs_key(route.pattern), route.guard == Guard::Key, "{}", route.pattern);
+        }
+        for (target, expected) in [
+            ("/api/v1/datasets/x/%71uery?a=b", true),
+            ("http://h/api/v1/datasets/x/query/stream", true),
+            ("/datasets/x/explore/download", false),
+            ("/datasets/x/explore/query", false),
+            ("*", false),
+        ] {
+            assert_eq!(needs_key(target), expected, "{target}");
+        }
+    }
 
     #[test]
     fn classifies_targets_however_encoded() {

@@ -40,7 +40,7 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
 
 /// Tables of the public listener that do not stand in the OpenAPI document: agents ask the tools for their descriptions, and
 /// payment providers know what they send.
-const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
+pub(in crate::http) const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;

@@ -291,7 +291,7 @@ impl Core {
 /// The settlement of a stream whose server is gone.
 fn orphan(row: &postgres::Row, now: Moment) -> Job {
     let rows = unsigned(row.get(3));
-    let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, is_waived: false, at: now };
+    let outcome = Outcome::left(rows, now);
     let key = row.get::<_, Option<i64>>(2).map(|key| KeyId::from_number(unsigned(key)));
     let (id, account) = (ReservationId::from_number(unsigned(row.get(0))), unsigned(row.get(1)));
     let account = AccountId::from_number(account);

@@ -163,7 +163,7 @@ impl State {
         orphans.truncate(SETTLEMENTS_PER_BATCH_MAX);
         let found = !orphans.is_empty();
         for (id, rows) in orphans {
-            let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, is_waived: false, at: now };
+            let outcome = Outcome::left(rows, now);
             if let Err(error) = self.settle(id, outcome, "left open by a stop") {
                 let damaged = self.failure.take();
                 return Err(damaged.map_or_else(|| contradiction(&self.path, error.to_string()), Into::into));

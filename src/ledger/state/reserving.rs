@@ -1,7 +1,7 @@
 //! Reserves credits for responses of unknown size, and settles them.
 //!
-//! After a crash, the rows last noted as delivered are charged and the rest is returned. Notes are at most
-//! `PROGRESS_NOTE_MILLIS` old, and rows delivered after the last one are free. Does not depend on connections.
+//! After a crash, the rows last noted as written are charged and the rest is returned. Notes are at most
+//! `PROGRESS_NOTE_MILLIS` old, and rows written after the last one are free. Does not depend on connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -97,6 +97,7 @@ impl State {
     ) -> Result<Option<Receipt>, ChargeError> {
         let Some(open) = self.reservations.get(&id) else { return Ok(None) };
         let record = open.record.clone();
+        let outcome = outcome.of(record.payment);
         self.latest = self.latest.max(outcome.at);
         let is_promised = !outcome.is_waived && record.file.is_some_and(|file| file.is_promised);
         let (sold, free_month) = match record.payment {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::limits::net::{HEADER_COUNT_CEILING, HeadLimits, INBOX_BYTES, NetLimits};
-use crate::net::budget::{Budget, Taken};
+use crate::net::body_memory::{BodyMemory, BodyShare};
 use crate::net::fair_queue::Client;
 use crate::net::parse::buffers::Inbox;
 use crate::net::parse::chunks::Chunks;
@@ -63,7 +63,7 @@ pub struct Request<'a> {
 pub struct RequestBody {
     /// The bytes.
     pub bytes: Vec<u8>,
-    _held: Vec<Taken>,
+    _share: Option<BodyShare>,
 }
 
 /// A parsed head.
@@ -100,12 +100,30 @@ struct Progress {
     awaits_continue: bool,
     /// Whether a whole body waits to be taken.
     has_body: bool,
-    held: Vec<Taken>,
-    held_bytes: usize,
+    share: Option<BodyShare>,
 }
 
-/// Determines class and client of a request from its head and its peer.
-pub type Classifier = dyn Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + Sync;
+/// What the head of a request tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classified {
+    /// The class of the request.
+    pub class: usize,
+    /// The client.
+    pub client: Client,
+    /// Whether the body is read. A request that will be refused whatever its body says is answered without it, and its
+    /// connection ends.
+    pub reads_body: bool,
+}
+
+impl Classified {
+    /// A request whose body is read.
+    pub const fn new(class: usize, client: Client) -> Self {
+        Self { class, client, reads_body: true }
+    }
+}
+
+/// Classifies a request by its head and its peer.
+pub type Classifier = dyn Fn(&Head<'_, '_>, IpAddr) -> Classified + Send + Sync;
 
 /// The requests of one connection.
 pub struct RequestParser {
@@ -114,7 +132,7 @@ pub struct RequestParser {
     body_limit: usize,
     peer: IpAddr,
     classifier: Arc<Classifier>,
-    bodies: Arc<Budget>,
+    bodies: Arc<BodyMemory>,
     progress: Progress,
     head: Vec<u8>,
     body: Vec<u8>,
@@ -122,7 +140,12 @@ pub struct RequestParser {
 
 impl RequestParser {
     /// A parser for the connection of `peer`.
-    pub fn new(peer: IpAddr, limits: &NetLimits, bodies: Arc<Budget>, classifier: Arc<Classifier>) -> Self {
+    pub fn new(
+        peer: IpAddr,
+        limits: &NetLimits,
+        bodies: Arc<BodyMemory>,
+        classifier: Arc<Classifier>,
+    ) -> Self {
         Self {
             inbox: Inbox::new(),
             head_limits: limits.head,
@@ -174,9 +197,9 @@ impl RequestParser {
 
     /// The request that is ready.
     pub fn request(&mut self) -> Option<Request<'_>> {
-        let Progress { facts, has_body, held, .. } = &mut self.progress;
+        let Progress { facts, has_body, share, .. } = &mut self.progress;
         let body = std::mem::take(has_body)
-            .then(|| RequestBody { bytes: std::mem::take(&mut self.body), _held: std::mem::take(held) });
+            .then(|| RequestBody { bytes: std::mem::take(&mut self.body), _share: share.take() });
         Some(Request { head: &mut self.head, body, facts: facts.as_ref()? })
     }
 
@@ -222,13 +245,17 @@ impl RequestParser {
         let mut room = [const { MaybeUninit::uninit() }; HEADER_COUNT_CEILING];
         let room = room.get_mut(..self.head_limits.header_count).unwrap_or_default();
         let head = parse(bytes.get(..length).unwrap_or_default(), room)?;
-        let (class, client) = (self.classifier)(&head, self.peer);
-        let facts = Facts { fields: head.fields, is_head: head.method == "HEAD", class, client };
+        let Classified { class, client, reads_body } = (self.classifier)(&head, self.peer);
+        let mut fields = head.fields;
+        let leaves_body = !reads_body && fields.body != BodyFraming::Absent;
+        // The bytes of an unread body must not be taken for the next request.
+        fields.keep_alive &= !leaves_body;
+        let is_head = head.method == "HEAD";
         write_head(&head, &mut self.head);
         self.inbox.consume(length);
-        self.progress.facts = Some(facts);
-        self.progress.awaits_continue = facts.fields.expects_continue;
-        match facts.fields.body {
+        self.progress.facts = Some(Facts { fields, is_head, class, client });
+        self.progress.awaits_continue = fields.expects_continue;
+        match fields.body {
             BodyFraming::Absent => self.ready(false),
             BodyFraming::Chunked => self.progress.state = State::Chunked(Chunks::default()),
             BodyFraming::Sized(length) => {
@@ -236,6 +263,9 @@ impl RequestParser {
                 let remaining = remaining.ok_or(Refusal::BodyTooLarge { limit: self.body_limit })?;
                 self.progress.state = State::Sized(remaining);
             }
+        }
+        if leaves_body {
+            self.ready(false);
         }
         Ok(None)
     }
@@ -275,13 +305,14 @@ impl RequestParser {
         Ok(Some(if tell { Step::Continue } else { Step::Wait(Phase::Body) }))
     }
 
-    /// A large body takes its part of the memory that all connections share, as it grows.
+    /// A large body takes its part of the memory that all clients share, as it grows.
     fn hold(&mut self) -> Result<(), Refusal> {
         let wanted = self.body.len().saturating_sub(BODY_BYTES_FREE);
-        if wanted > self.progress.held_bytes {
-            let part = wanted.saturating_sub(self.progress.held_bytes).max(BODY_READ_BYTES);
-            self.progress.held.push(self.bodies.take(part).ok_or(Refusal::BodiesFull)?);
-            self.progress.held_bytes = self.progress.held_bytes.saturating_add(part);
+        let Some(Facts { client, .. }) = self.progress.facts.filter(|_| wanted > 0) else { return Ok(()) };
+        let share = self.progress.share.get_or_insert_with(|| self.bodies.share(client));
+        let missing = wanted.saturating_sub(share.bytes());
+        if missing > 0 && !share.grow(missing.max(BODY_READ_BYTES)) {
+            return Err(Refusal::BodiesFull);
         }
         Ok(())
     }

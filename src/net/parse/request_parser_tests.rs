@@ -14,8 +14,8 @@ fn parser(body_bytes: usize) -> RequestParser {
     RequestParser::new(
         CLIENT,
         &limits,
-        Budget::new(1024 * 1024),
-        Arc::new(|head, peer| (head.target.len(), Client::Address(peer))),
+        BodyMemory::new(1024 * 1024),
+        Arc::new(|head, peer| Classified::new(head.target.len(), Client::Address(peer))),
     )
 }
 
@@ -111,14 +111,14 @@ fn refuses_oversized_body_as_soon_as_known() {
 
 #[test]
 fn shares_budget_among_large_bodies() {
-    let bodies = Budget::new(200 * 1024);
+    let bodies = BodyMemory::new(300 * 1024);
     let limits = NetLimits::default();
     let begin = || {
         let mut parser = RequestParser::new(
             CLIENT,
             &limits,
             Arc::clone(&bodies),
-            Arc::new(|_, peer| (0, Client::Address(peer))),
+            Arc::new(|_, peer| Classified::new(0, Client::Address(peer))),
         );
         put(&mut parser, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
         parser.advance();
@@ -137,9 +137,36 @@ fn shares_budget_among_large_bodies() {
     assert_eq!(first.advance(), Step::Ready);
     let body = first.request().unwrap().body;
     first.next();
-    assert!(bodies.take(100_000).is_none(), "the body holds its part");
+    let fits = || bodies.share(Client::Account(1)).grow(100_000);
+    assert!(!fits(), "the body holds its part");
     drop(body);
-    assert!(bodies.take(100_000).is_some());
+    assert!(fits());
+}
+
+#[test]
+fn leaves_body_unread_that_cannot_change_answer() {
+    let classifier = |_: &Head<'_, '_>, peer| Classified {
+        reads_body: false,
+        ..Classified::new(0, Client::Address(peer))
+    };
+    for (body, keeps_alive) in [
+        ("Content-Length: 300000\r\n", false),
+        ("Content-Length: 300000\r\nExpect: 100-continue\r\n", false),
+        ("Transfer-Encoding: chunked\r\n", false),
+        ("Content-Length: 2\r\n", false),
+        ("", true),
+    ] {
+        let (limits, bodies) = (NetLimits::default(), BodyMemory::new(0));
+        let mut parser = RequestParser::new(CLIENT, &limits, bodies, Arc::new(classifier));
+        put(&mut parser, format!("POST / HTTP/1.1\r\nHost: x\r\n{body}\r\n").as_bytes());
+        assert_eq!(parser.advance(), Step::Ready, "{body}");
+        let request = parser.request().unwrap();
+        assert!(request.body.is_none());
+        assert_eq!(
+            request.facts.fields.keep_alive, keeps_alive,
+            "the bytes that follow are no request: {body}"
+        );
+    }
 }
 
 /// One request as a client might write it, and what should come out.

@@ -1,8 +1,8 @@
 //! The client's socket, through which a worker sends one response.
 //!
 //! A page is sent as far as the socket takes it at once; the rest goes to the event loop, so that a slow reader holds
-//! no worker. A stream waits for the socket in its worker, each piece within a bounded time. Does not depend on HTTP
-//! except for the facts that it carries.
+//! no worker. A stream waits for the socket in its worker, each piece within a bounded time; its socket takes little ahead,
+//! because what it takes is paid. Does not depend on HTTP except for the facts that it carries.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,11 +13,10 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use socket2::Socket;
 
-use crate::limits::net::{REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES};
+use crate::limits::net::{REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, UNSENT_BYTES_MAX, WRITE_PIECE_BYTES};
 use crate::net::budget::Taken;
 use crate::net::counters::add;
 use crate::net::parse::request_parser::RequestBody;
-use crate::net::workers::acknowledged::{Acknowledged, disconnect};
 use crate::net::workers::slots::{
     AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots,
 };
@@ -125,8 +124,16 @@ impl ResponseSocket {
     /// Begins a response of many pieces. With `closes`, the connection ends with it, even if the request asked to keep it.
     pub fn into_writer(mut self, closes: bool) -> ResponseWriter {
         self.facts.closes |= closes;
-        let acknowledged = self.socket.as_deref().map(Acknowledged::begin);
-        ResponseWriter { socket: self, small: Vec::new(), acknowledged }
+        self.bound_unsent(UNSENT_BYTES_MAX);
+        ResponseWriter { socket: self, small: Vec::new() }
+    }
+
+    /// Lets the socket take so many bytes ahead of what it can send; 0 is the default of the system. A local socket has no
+    /// such bound.
+    fn bound_unsent(&self, bytes: u32) {
+        if let Some(socket) = &self.socket {
+            drop(socket.set_tcp_notsent_lowat(bytes));
+        }
     }
 
     /// Sends everything, each piece of `WRITE_PIECE_BYTES` within `time`. With `more`, the last bytes may wait for those
@@ -205,31 +212,12 @@ pub struct ResponseWriter {
     socket: ResponseSocket,
     /// Small pieces that wait for a large one or a flush.
     small: Vec<u8>,
-    acknowledged: Option<Acknowledged>,
 }
 
 impl ResponseWriter {
-    /// Bytes of the response that the client's system has acknowledged; nothing where that is not known.
-    pub fn acknowledged(&self) -> Option<u64> {
-        self.acknowledged.as_ref()?.bytes(self.socket.socket.as_deref()?)
-    }
-
-    /// Waits until so many bytes of the response are acknowledged. Returns at once if acknowledgements are unknown.
-    ///
-    /// # Errors
-    /// When the client has left, or has acknowledged nothing for the time of one piece.
-    pub fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
-        let Some((acknowledged, socket)) = self.acknowledged.as_ref().zip(self.socket.socket.as_deref())
-        else {
-            return Ok(());
-        };
-        let outcome = acknowledged.wait(socket, bytes, self.socket.slots.write_time);
-        outcome.map_err(|reason| self.socket.fail(reason))
-    }
-
-    /// Ends the connection, so that nothing that was written reaches the client any more.
-    pub fn disconnect(&mut self) {
-        self.socket.socket.as_deref().into_iter().for_each(disconnect);
+    /// Bytes of the response that the socket has taken.
+    pub fn taken(&self) -> u64 {
+        self.socket.sent
     }
 
     /// Completes the response.
@@ -238,6 +226,8 @@ impl ResponseWriter {
     /// When the last pieces cannot be sent.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
+        // A page that follows on this connection is sent in one write.
+        self.socket.bound_unsent(0);
         self.socket.leave(Outcome::Sent);
         Ok(())
     }

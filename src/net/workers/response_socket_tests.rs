@@ -2,11 +2,11 @@
 
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::thread;
 
 use crossbeam_channel::Receiver;
 use mio::{Poll, Token, Waker};
+use socket2::{Domain, Type};
 
 use super::*;
 use crate::limits::net::REMAINING_BYTES_HELD_MAX;
@@ -38,11 +38,8 @@ impl Desk {
 
     fn tcp_with(budget: usize, write_time: Duration) -> (Desk, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let server = listener.accept().unwrap().0;
-        // The kernel counts from the first byte that a client sent.
-        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        (&server).read_exact(&mut [0; 18]).unwrap();
         (Desk::new(server.into(), budget, write_time), client)
     }
 
@@ -166,56 +163,48 @@ fn reports_whether_finished_stream_closes_connection() {
 }
 
 #[test]
-fn counts_acknowledged_bytes_from_start_of_response() {
+fn counts_bytes_of_response_that_socket_took() {
     let (desk, mut client) = Desk::tcp();
     desk.claim().send_page(b"an earlier answer".to_vec(), 0).unwrap();
-    client.read_exact(&mut [0; 17]).unwrap();
     let mut writer = desk.claim().into_writer(false);
-    assert_eq!(writer.acknowledged(), Some(0));
-    writer.write_all(&[7; 1_000]).unwrap();
+    writer.write_all(b"small").unwrap();
+    assert_eq!(writer.taken(), 0, "it is held back");
+    writer.write_all(&[7; 2_000]).unwrap();
     writer.flush().unwrap();
-    writer.await_acknowledged(1_000).unwrap();
-    assert_eq!(writer.acknowledged(), Some(1_000), "nothing of it was read");
-}
-
-/// Fills the socket of a client that does not read.
-fn filled(desk: &Desk) -> (ResponseWriter, u64) {
-    let mut writer = desk.claim().into_writer(false);
-    let sent = writer.socket.send_now(&vec![7; MUCH], SendFlags::empty()).unwrap();
-    (writer, sent as u64)
-}
-
-#[test]
-fn discards_unacknowledged_bytes_on_disconnect() {
-    let (desk, mut client) = Desk::tcp();
-    let (mut writer, sent) = filled(&desk);
-    thread::sleep(Duration::from_millis(200));
-    let arrived = writer.acknowledged().unwrap();
-    assert!(arrived > 0 && arrived < sent, "{arrived} of {sent}");
-    writer.disconnect();
-    let mut received = Vec::new();
-    let outcome = client.read_to_end(&mut received);
-    assert!(received.len() as u64 <= arrived && outcome.is_err(), "{} of {arrived}", received.len());
-}
-
-#[test]
-fn stops_waiting_for_absent_or_stalled_client() {
-    let (desk, client) = Desk::tcp();
-    let (mut writer, sent) = filled(&desk);
+    assert_eq!(writer.taken(), 2_005);
+    client.read_exact(&mut [0; 17 + 2_005]).unwrap();
     drop(client);
-    assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(100));
-    let (mut writer, sent) = filled(&desk);
-    assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::TimedOut);
-    drop(writer);
-    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
+    // The reset of the client comes after the first write.
+    while writer.write_all(&[7; 2_000]).is_ok() {}
+    assert_eq!(writer.taken() % 2_000, 5, "an answer that fails tells what was taken of it");
+}
+
+/// How much a client of a small receive buffer that reads nothing gets of a response.
+fn taken_of_unread(write: impl FnOnce(ResponseSocket, &[u8])) -> u64 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    client.set_recv_buffer_size(16 * 1024).unwrap();
+    client.connect(&listener.local_addr().unwrap().into()).unwrap();
+    let server = listener.accept().unwrap().0;
+    let desk = Desk::new(server.into(), REMAINING_BYTES_HELD_MAX, Duration::from_millis(200));
+    write(desk.claim(), &vec![7; REMAINING_BYTES_MAX]);
+    desk.slots.counters.bytes_out.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 #[test]
-fn knows_no_acknowledgement_over_unix_socket() {
-    let (server, _client) = UnixStream::pair().unwrap();
-    let desk = Desk::new(server.into(), REMAINING_BYTES_HELD_MAX, Duration::from_secs(20));
-    let mut writer = desk.claim().into_writer(false);
-    assert_eq!(writer.acknowledged(), None);
-    writer.await_acknowledged(1_000).unwrap();
+fn bounds_unsent_bytes_of_streams_only() {
+    let streamed = taken_of_unread(|socket, bytes| {
+        assert!(socket.into_writer(false).write_all(bytes).is_err(), "it is not read");
+    });
+    // The segment that is begun below the bound, and the receive buffer.
+    let most = u64::from(UNSENT_BYTES_MAX) + 64 * 1024 + 64 * 1024;
+    assert!((1_000..most).contains(&streamed), "{streamed}");
+    let paged = taken_of_unread(|socket, bytes| {
+        let mut writer = socket.into_writer(false);
+        writer.write_all(b"a stream before").unwrap();
+        writer.flush().unwrap();
+        writer.socket.bound_unsent(0);
+        drop(writer.socket.send_now(bytes, SendFlags::empty()));
+    });
+    assert!(paged > most, "a page is taken at once: {paged}");
 }

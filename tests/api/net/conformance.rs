@@ -74,11 +74,34 @@ fn keeps_connection_after_refusal_by_handler() {
         ("GET /healthz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("POST /api/v1/datasets/x/query HTTP/1.1\r\nHost: x\r\n\r\n", 401),
-        ("POST /api/v1/datasets/x/query HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n", 401),
+        ("POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n", 404),
     ] {
         let body = if request.contains("5000") { "a".repeat(5000) } else { String::new() };
         check(site.address(), &format!("{request}{body}"), status, true);
     }
+}
+
+/// Bodies that cannot change the answer take neither time nor memory.
+#[test]
+fn refuses_unknown_key_before_body() {
+    let site = Site::empty(&["--requests-per-minute", "6", "--requests-per-day", "0"]);
+    for key in ["", "X-Api-Key: wrong\r\n", "Authorization: Bearer mk_0000\r\n"] {
+        for body in ["Content-Length: 300000\r\n", "Content-Length: 9\r\nExpect: 100-continue\r\n"] {
+            let mut raw = Raw::connect(site.address());
+            raw.send(format!("POST /api/v1/datasets/x/query HTTP/1.1\r\nHost: x\r\n{key}{body}\r\n"));
+            let answer = raw.answer();
+            assert_eq!((answer.status, answer.refusal().1.as_str()), (401, "UNAUTHORIZED"), "{key}{body}");
+            assert!(answer.header("WWW-Authenticate").is_some() && answer.header("RateLimit").is_some());
+            assert_eq!(answer.header("Connection"), Some("close"), "what follows is no request");
+            assert!(raw.is_over());
+        }
+    }
+    let head = "POST /api/v1/datasets/x/query/stream HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n";
+    assert_eq!(
+        Raw::connect(site.address()).send(head).answer().status,
+        429,
+        "each was counted for its address"
+    );
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
-    ResponseSocket, Slots,
+    Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
+    PrivateAddress, Refusal, ResponseSocket, Slots,
 };
 use mercato::sample::Sample;
 
@@ -66,7 +66,7 @@ impl Fake {
         let net = bound
             .start(NetParts {
                 upstream,
-                classifier: Arc::new(|head: &Head<'_, '_>, _| (0, client_of(head))),
+                classifier: Arc::new(|head: &Head<'_, '_>, _| Classified::new(0, client_of(head))),
                 refuse: Arc::new(|refusal: &Refusal, _, _| {
                     let body = refusal.label();
                     format!("HTTP/1.1 503 No\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()

@@ -50,12 +50,13 @@ fn answers_408_to_slow_head() {
 #[test]
 fn answers_408_to_slow_body_without_worker() {
     let site = site(&["--body-seconds", "1", "--stream-workers", "1"]);
+    let key = site.paying_key(1);
     let mut slow: Vec<Raw> = (0..20)
         .map(|number| {
             let mut raw = Raw::connect(site.address());
             let target = if number % 2 == 0 { "query" } else { "query/stream" };
             raw.send(format!(
-                "POST /api/v1/datasets/x/{target} HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nabc"
+                "POST /api/v1/datasets/x/{target} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nContent-Length: 50000\r\n\r\nabc"
             ));
             raw
         })

@@ -1,7 +1,7 @@
-//! A running download: units are encoded ahead, cut to the range, sent, and noted as delivered.
+//! A running download: units are encoded ahead, cut to the range, sent, and noted as the socket takes them.
 //!
 //! A whole file is settled before its last bytes leave, so a client that has all of it has paid for all of it. When it
-//! breaks off, the rows that the client has are paid, and parts that are asked for later pay the rest.
+//! breaks off, the rows that the socket took are paid, and parts that are asked for later pay the rest.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::catalog::DatasetVersion;
 use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::handlers::streams::long_work::{Break, LongWork};
 use crate::ledger::{Pending, Receipt, Reservation};
-use crate::render::{Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, Units};
+use crate::render::{Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, RowMark, Units};
 
 /// The end of a file that leaves only after it was settled.
 pub(super) const LAST_PIECE_BYTES: usize = 16 * 1024;
@@ -132,7 +132,7 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
         Ok(self.units.next().map_or(Next::End, Next::Unit))
     }
 
-    fn take(&mut self, unit: &DocumentUnit<'t>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
+    fn take(&mut self, unit: &DocumentUnit<'t>, bytes: &[u8], progress: &Progress) -> Result<(), Break> {
         let start = self.position.unwrap_or(unit.bytes().start);
         let end = start.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         self.position = Some(end);
@@ -154,11 +154,8 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
         let is_end = unit.ends() && progress.complete && end == self.document.bytes();
         let kept_back = if is_end { wanted.len().min(LAST_PIECE_BYTES) } else { 0 };
         let (now, last) = wanted.split_at_checked(wanted.len() - kept_back).unwrap_or((wanted, &[]));
-        // The end of the last batch is kept back, so its rows are paid only with the whole file.
-        let whole_rows = if is_end { self.sink.rows() } else { rows };
-        self.send_rows(now, whole_rows)?;
+        self.send_rows(now, &progress.marks)?;
         if is_end {
-            self.sink.await_delivery()?;
             self.end.rows = rows;
             self.settle()?;
             self.sink.send(last)?;
@@ -168,27 +165,18 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
 }
 
 impl Sending<'_, '_, '_, '_> {
-    /// Sends bytes of rows; with the last of them, the client has the first `whole` rows of an Arrow stream or a sheet.
-    fn send_rows(&mut self, bytes: &[u8], whole: u64) -> Result<(), Break> {
-        let (end, reservation, app) = (&mut self.end, &self.reservation, self.app);
+    fn send_rows(&mut self, bytes: &[u8], marks: &[RowMark]) -> Result<(), Break> {
+        let (reservation, app) = (&self.reservation, self.app);
         reservation.iter().try_for_each(Break::if_over)?;
-        let delivered = |delivered| {
-            end.rows = delivered;
+        self.sink.send_rows(bytes, marks, |rows| {
             if let Some(reservation) = reservation {
-                reservation.delivered(delivered, app.clock.now());
+                reservation.delivered(rows, app.clock.now());
             }
-        };
-        match self.document.output() {
-            Output::Text(format) => self.sink.send_rows(format, bytes, delivered)?,
-            Output::Arrow | Output::Xlsx => {
-                let rows = whole.saturating_sub(self.sink.rows());
-                self.sink.send_batch(bytes, rows, delivered)?;
-            }
-        }
+        })?;
         Ok(())
     }
 
-    /// A download that was not charged in advance costs its delivered rows.
+    /// A download that was not charged in advance costs the rows that the socket took.
     fn leave(&mut self, broken: &Break) {
         if let Some(reservation) = self.reservation.take() {
             self.end = broken.settle(reservation, 0, self.sink, self.app.clock.now());

@@ -54,9 +54,9 @@ impl From<FormatError> for Break {
     }
 }
 
-/// The position of the last of so many delivered rows in the whole response.
-pub(super) fn place(passed_over: u64, delivered: u64) -> u64 {
-    if delivered == 0 { 0 } else { passed_over.saturating_add(delivered) }
+/// The position of the last of so many sent rows in the whole response.
+pub(super) fn place(passed_over: u64, sent: u64) -> u64 {
+    if sent == 0 { 0 } else { passed_over.saturating_add(sent) }
 }
 
 impl Break {
@@ -68,24 +68,20 @@ impl Break {
         Ok(())
     }
 
-    /// Settles the reservation of a response that ended early, and returns the delivered and charged rows. A client
-    /// that left gets no further bytes; one that is connected gets the written ones. Rows of a damaged version cost
-    /// nothing. `passed_over` rows precede the sent ones.
+    /// Settles the reservation of a response that ended early, and returns the rows that the socket took and what they
+    /// cost. Rows of a damaged version cost nothing. `passed_over` rows precede the sent ones.
     pub(super) fn settle(
         &self,
         reservation: Reservation,
         passed_over: u64,
-        sink: &mut ChunkSink<'_>,
+        sink: &ChunkSink<'_>,
         now: Moment,
     ) -> StreamEnd {
-        let rows = match self {
-            Self::Damaged(_) => {
-                reservation.waive(now);
-                return StreamEnd { rows: sink.delivered(), credits: 0, complete: false };
-            }
-            Self::Books(_) if sink.await_delivery().is_ok() => sink.delivered(),
-            Self::Books(_) | Self::Client => sink.give_up(),
-        };
+        let rows = sink.rows();
+        if let Self::Damaged(_) = self {
+            reservation.waive(now);
+            return StreamEnd { rows, credits: 0, complete: false };
+        }
         let place = place(passed_over, rows);
         reservation.delivered(place, now);
         StreamEnd { rows, credits: reservation.price(place), complete: false }

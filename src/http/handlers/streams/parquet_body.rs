@@ -16,6 +16,7 @@ use crate::http::handlers::catalog::dataset_answer::RETRY_AFTER_QUARANTINED_SECO
 use crate::http::handlers::streams::download_body::{LAST_PIECE_BYTES, Paid};
 use crate::http::handlers::streams::long_work::{Break, LongWork};
 use crate::ledger::{Pending, Reservation};
+use crate::render::RowMark;
 
 /// The Parquet file of a version; `others` are the formats that every version has.
 pub(super) fn offered_parquet(
@@ -155,7 +156,7 @@ impl StreamBody for ParquetBody {
     }
 }
 
-/// Sends a whole file but for its end, and notes what arrives.
+/// Sends a whole file but for its end, and notes what the socket takes.
 fn sell(
     part: &mut ParquetPart,
     sink: &mut ChunkSink<'_>,
@@ -165,10 +166,10 @@ fn sell(
     let (bytes, rows) = (part.open.file().bytes(), part.rows);
     part.each(part.part.start..part.last_start(), |piece, end| {
         let more = rows_up_to(end, bytes, rows).saturating_sub(sink.rows());
-        sink.send_batch(piece, more, |delivered| reservation.delivered(delivered, app.clock.now()))?;
+        let mark = RowMark { end: piece.len(), rows: usize::try_from(more).unwrap_or(usize::MAX) };
+        sink.send_rows(piece, &[mark], |taken| reservation.delivered(taken, app.clock.now()))?;
         Ok(())
-    })?;
-    Ok(sink.await_delivery()?)
+    })
 }
 
 /// Settles the whole and sends the end.
@@ -195,7 +196,7 @@ fn finish(
         }
         Err(error) => {
             tracing::error!(request_id, %error, "a download is not settled yet");
-            StreamEnd { rows: sink.delivered(), credits: 0, complete: false }
+            StreamEnd { rows: sink.rows(), credits: 0, complete: false }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A running stream: rows are found, encoded ahead by idle cores, sent, and noted as delivered.
+//! A running stream: rows are found, encoded ahead by idle cores, sent, and noted as the socket takes them.
 //!
 //! Memory is a few units of rows, whatever the length. The newest row is held back until another one follows, because
 //! the last row carries an event id. The first row always carries one and is sent at once.
@@ -19,7 +19,7 @@ use crate::ledger::{Pending, Reservation};
 use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
 use crate::render::{
-    ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowWriter, Tally, XlsxEncoder,
+    ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter, Tally, XlsxEncoder,
 };
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
@@ -46,6 +46,10 @@ pub(super) struct RowEvents {
 }
 
 impl StreamBody for RowEvents {
+    fn begun(&self) {
+        self.reservation.begin();
+    }
+
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd {
         match self.send_rows(sink) {
             Ok(sent) => self.finish(sink, &sent),
@@ -91,7 +95,6 @@ impl RowEvents {
         if let Printer::Xlsx(encoder) = &sending.printer {
             encoder.end(sending.tally.clone(), &mut tail);
         }
-        sink.await_delivery()?;
         Ok(Sent { passed, next_cursor, tail })
     }
 
@@ -108,7 +111,7 @@ impl RowEvents {
             Output::Text(format) => {
                 if format == Format::Csv {
                     RowWriter::new(format, plan.table(), plan.columns())?.begin(&mut head);
-                    line.send_rows(format, &head, |_| ())?;
+                    line.send(&head)?;
                 }
                 Ok((Printer::Text(format, Arc::default()), Tally::default()))
             }
@@ -148,8 +151,8 @@ impl RowEvents {
         StreamEnd { rows, credits, complete: said.is_ok() }
     }
 
-    /// Reports the failure to the client if the format allows it. Delivered rows are charged, except those of a
-    /// damaged version; the rest is refunded.
+    /// Reports the failure to the client if the format allows it. Rows that the socket took are charged, except those of
+    /// a damaged version; the rest is refunded.
     fn break_off(self, sink: &mut ChunkSink<'_>, broken: &Break) -> StreamEnd {
         if let Break::Damaged(reason) | Break::Books(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
@@ -213,14 +216,8 @@ impl Line<'_, '_> {
         Ok(())
     }
 
-    fn send_rows(&mut self, format: Format, bytes: &[u8], sent: impl FnMut(u64)) -> io::Result<()> {
-        self.sink.send_rows(format, bytes, sent)?;
-        self.silence = Silence::new();
-        Ok(())
-    }
-
-    fn send_batch(&mut self, bytes: &[u8], rows: u64, sent: impl FnMut(u64)) -> io::Result<()> {
-        self.sink.send_batch(bytes, rows, sent)?;
+    fn send_rows(&mut self, bytes: &[u8], marks: &[RowMark], taken: impl FnMut(u64)) -> io::Result<()> {
+        self.sink.send_rows(bytes, marks, taken)?;
         self.silence = Silence::new();
         Ok(())
     }
@@ -303,25 +300,17 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
         Ok(Next::Unit(RowUnit { plan: self.plan, printer, rows, before, is_last: self.ended }))
     }
 
-    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
+    fn take(&mut self, _: &RowUnit<'p, 't>, bytes: &[u8], progress: &Progress) -> Result<(), Break> {
         let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
         Break::if_over(reservation)?;
-        let delivered = |delivered| {
+        if let Some(packed) = progress.packed {
+            self.tally.add(packed);
+        }
+        self.line.send_rows(bytes, &progress.marks, |rows| {
             let now = app.clock.now();
             version.note_cursor(now);
-            reservation.delivered(place(*passed_over, delivered), now);
-        };
-        match unit.printer {
-            Printer::Text(format, _) => self.line.send_rows(format, bytes, delivered)?,
-            Printer::Arrow(_) | Printer::Xlsx(_) => {
-                if let Some(packed) = progress.packed {
-                    self.tally.add(packed);
-                }
-                let encoded = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
-                let rows = encoded.saturating_sub(self.line.sink.rows());
-                self.line.send_batch(bytes, rows, delivered)?;
-            }
-        }
+            reservation.delivered(place(*passed_over, rows), now);
+        })?;
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
     }

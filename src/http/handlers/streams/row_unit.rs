@@ -6,7 +6,7 @@ use crate::catalog::FormatError;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
 use crate::render::{
-    ArrowEncoder, Combinations, Format, Progress, RowWriter, Unit, XlsxEncoder, encode_some,
+    ArrowEncoder, Combinations, Format, Progress, RowMark, RowWriter, Unit, XlsxEncoder, encode_some,
 };
 
 /// Rows between two event ids of a stream.
@@ -40,14 +40,14 @@ impl Unit for RowUnit<'_, '_> {
         match &self.printer {
             Printer::Text(format, combinations) => self.print(*format, combinations, rest, out),
             Printer::Arrow(encoder) => {
-                let rows = done.saturating_add(encoder.batch(rest, out)?);
-                Ok(Progress::new(rows, rows >= self.rows.len()))
+                let count = encoder.batch(rest, out)?;
+                Ok(Progress::by_batch(done, count, self.rows.len(), out.len()))
             }
             Printer::Xlsx(encoder) => {
                 let before = self.before.saturating_add(done as u64);
                 let (count, packed, _) = encoder.batch(rest, before, out)?;
-                let rows = done.saturating_add(count);
-                Ok(Progress { packed: Some(packed), ..Progress::new(rows, rows >= self.rows.len()) })
+                let progress = Progress::by_batch(done, count, self.rows.len(), out.len());
+                Ok(Progress { packed: Some(packed), ..progress })
             }
         }
     }
@@ -63,6 +63,7 @@ impl RowUnit<'_, '_> {
     ) -> Result<Progress, FormatError> {
         let (table, columns) = (self.plan.table(), self.plan.columns());
         let mut writer = RowWriter::for_unit(format, table, columns, self.rows.len(), combinations)?;
+        let mut marks: Vec<RowMark> = Vec::new();
         while !rest.is_empty() {
             let number = self.before.saturating_add((self.rows.len().saturating_sub(rest.len())) as u64);
             let plain = match format {
@@ -71,21 +72,23 @@ impl RowUnit<'_, '_> {
             };
             let (head, tail) = rest.split_at(plain);
             if head.is_empty() {
-                self.print_marked(&mut writer, tail, out)?;
+                self.print_with_id(&mut writer, tail, out)?;
+                let rows = marks.last().map_or(0, |mark| mark.rows).saturating_add(1);
+                marks.push(RowMark { end: out.len(), rows });
                 rest = tail.get(1..).unwrap_or_default();
             } else {
-                let encoded = encode_some(&mut writer, head, out)?;
+                let encoded = encode_some(&mut writer, head, out, &mut marks)?;
                 rest = rest.get(encoded..).unwrap_or_default();
             }
             if out.len() >= UNIT_BYTES_MAX {
                 break;
             }
         }
-        Ok(Progress::new(self.rows.len().saturating_sub(rest.len()), rest.is_empty()))
+        Ok(Progress::new(self.rows.len().saturating_sub(rest.len()), rest.is_empty(), marks))
     }
 
     /// The first of the rows, with its id.
-    fn print_marked(
+    fn print_with_id(
         &self,
         writer: &mut RowWriter<'_>,
         rows: &[u32],
