@@ -2,6 +2,7 @@
 
 pub(super) mod acknowledged;
 pub(super) mod lane;
+pub(super) mod presence;
 pub(super) mod private;
 pub(super) mod response_socket;
 pub(super) mod slots;
