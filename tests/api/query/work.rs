@@ -9,18 +9,22 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Ask, MANIFEST, Site, wait_until};
 use crate::net::raw::Raw;
 
-/// Rows whose texts never repeat: none of them can be skipped, and in these tests searching all of them takes seconds.
+/// Rows whose texts never repeat, so that none of them can be skipped.
 const ROWS: i64 = 100_000;
-/// A limit that no test of the machine's speed reaches by chance with one cheap condition.
+/// More than a quick query takes, and less than a costly one.
 pub const TENTH: [&str; 6] =
     ["--requests-per-minute", "0", "--requests-per-day", "0", "--work-seconds", "0.1"];
 const LIFTED: [&str; 6] = ["--requests-per-minute", "0", "--requests-per-day", "0", "--work-seconds", "0"];
 
 pub fn site(flags: &[&str]) -> Site {
+    site_with_rows(flags, ROWS)
+}
+
+fn site_with_rows(flags: &[&str], rows: i64) -> Site {
     let site = Site::empty(flags);
-    let texts = (0..ROWS).map(|row| Some(format!("the measured value of row {row} in its own words")));
+    let texts = (0..rows).map(|row| Some(format!("the measured value of row {row} in its own words")));
     let words = ColumnValues::Texts(texts.collect());
-    let ids = ColumnValues::Integers((0..ROWS).map(Some).collect());
+    let ids = ColumnValues::Integers((0..rows).map(Some).collect());
     let columns = [
         Column::new("id", ColumnKind::Integer, ids),
         Column { sort_index: false, ..Column::new("words", ColumnKind::Text, words) },
@@ -111,9 +115,9 @@ fn time_after(site: &Site, leave: impl FnOnce(Raw)) -> Duration {
 
 #[test]
 fn stops_search_of_client_that_leaves() {
-    let site = site(&LIFTED);
+    let site = site_with_rows(&LIFTED, 3 * ROWS);
     let whole = time_after(&site, |mut raw| assert_eq!(raw.answer().status, 200));
-    assert!(whole > Duration::from_millis(1_500), "too quick for this test: {whole:?}");
+    assert!(whole > Duration::from_millis(200), "too quick for this test: {whole:?}");
     let closed = time_after(&site, drop);
     let half_closed = time_after(&site, |mut raw| {
         let refusal = raw.finish_sending().answer().refusal();
@@ -121,7 +125,7 @@ fn stops_search_of_client_that_leaves() {
     });
     // The loop publishes its gauges when it wakes, and the test asks for them.
     for took in [closed, half_closed] {
-        assert!(took < Duration::from_secs(1), "{took:?} of {whole:?}");
+        assert!(took < whole / 2, "{took:?} of {whole:?}");
     }
 }
 
