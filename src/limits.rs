@@ -128,6 +128,10 @@ pub mod http {
     pub const TESTED_VALUES_MAX: u64 = 10_000_000;
     /// Texts searched for one free count: entries of a dictionary, else rows.
     pub const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
+    /// Seconds of processor time that one search may take. `--work-seconds`.
+    pub const WORK_SECONDS: u64 = 2;
+    /// Milliseconds of processor time of a search whose client has ended its sending side; a longer one is stopped.
+    pub const HALF_CLOSED_WORK_MILLIS: u64 = 10;
     /// Rows of a sample at most.
     pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
     /// Datasets of one catalog page at most.

@@ -3,15 +3,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use mercato_format::{Fingerprint, FormatError};
+use mercato_format::Fingerprint;
 
-use crate::query::{Selection, Selections};
+use crate::query::{SearchError, Selection, Selections, Stop, WorkLimit};
 
 /// Default memory limit of the cache.
 pub const SELECTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
 /// Share of the limit that one selection may take.
 const LARGEST_SHARE: usize = 4;
+/// How long a search waits for the selection of another before it asks whether to wait on.
+const WAIT_STEP: Duration = Duration::from_millis(20);
 
 type Key = (Fingerprint, Box<str>);
 
@@ -66,8 +69,8 @@ impl SelectionCache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the selection, or claims to build it.
-    fn find_or_claim(&self, key: &Key) -> Option<Arc<Selection>> {
+    /// Waits for the selection, or claims to build it. When the other search is stopped, this one builds it.
+    fn find_or_claim(&self, key: &Key, work: &dyn WorkLimit) -> Result<Option<Arc<Selection>>, Stop> {
         let mut state = self.lock();
         loop {
             state.clock += 1;
@@ -77,15 +80,17 @@ impl SelectionCache {
                     *used = now;
                     let found = Arc::clone(selection);
                     state.hits += 1;
-                    return Some(found);
+                    return Ok(Some(found));
                 }
                 Some(Entry::Building) => {
-                    state = self.built.wait(state).unwrap_or_else(PoisonError::into_inner)
+                    work.check()?;
+                    let waited = self.built.wait_timeout(state, WAIT_STEP);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
                 None => {
                     state.misses += 1;
                     state.entries.insert(key.clone(), Entry::Building);
-                    return None;
+                    return Ok(None);
                 }
             }
         }
@@ -123,7 +128,7 @@ impl State {
     }
 }
 
-/// Releases a claim when building fails or panics, so that others do not wait forever.
+/// Releases a claim when building fails, is stopped or panics, so that others do not wait forever.
 struct Claim<'c> {
     cache: &'c SelectionCache,
     key: Key,
@@ -145,15 +150,96 @@ impl Selections for SelectionCache {
         &self,
         table: Fingerprint,
         filter: &str,
-        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
-    ) -> Result<Arc<Selection>, FormatError> {
+        work: &dyn WorkLimit,
+        build: &mut dyn FnMut() -> Result<Selection, SearchError>,
+    ) -> Result<Arc<Selection>, SearchError> {
         let key = (table, filter.into());
-        if let Some(found) = self.find_or_claim(&key) {
+        if let Some(found) = self.find_or_claim(&key, work)? {
             return Ok(found);
         }
         let claim = Claim { cache: self, key };
         let selection = Arc::new(build()?);
         self.keep(claim.key.clone(), &selection);
         Ok(selection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::query::Unlimited;
+
+    const TABLE: Fingerprint = Fingerprint([7; 16]);
+
+    fn selection() -> Result<Selection, SearchError> {
+        Ok(Selection::from_words(Vec::new(), 0))
+    }
+
+    #[derive(Debug, Default)]
+    struct Client(AtomicBool);
+
+    impl WorkLimit for Client {
+        fn check(&self) -> Result<(), Stop> {
+            if self.0.load(Ordering::Relaxed) { Err(Stop::ClientLeft) } else { Ok(()) }
+        }
+    }
+
+    /// Runs `other` while a search builds the selection, which is stopped when `other` says so.
+    fn beside_building(cache: &SelectionCache, other: impl FnOnce(&dyn Fn())) {
+        let (built, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let building = scope.spawn(|| {
+                cache.get(TABLE, "a", &Unlimited, &mut || {
+                    built.store(true, Ordering::Relaxed);
+                    while !stopped.load(Ordering::Relaxed) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    Err(Stop::TooExpensive.into())
+                })
+            });
+            while !built.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            other(&|| stopped.store(true, Ordering::Relaxed));
+            assert!(matches!(building.join().unwrap(), Err(SearchError::Stopped(Stop::TooExpensive))));
+        });
+    }
+
+    #[test]
+    fn waiting_search_builds_selection_of_stopped_one() {
+        let cache = SelectionCache::new(1 << 20);
+        beside_building(&cache, |stop| {
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| cache.get(TABLE, "a", &Unlimited, &mut selection).map(drop));
+                thread::sleep(Duration::from_millis(50));
+                assert!(!waiting.is_finished());
+                stop();
+                assert!(waiting.join().unwrap().is_ok());
+            });
+        });
+        let mut build = || panic!("it is kept");
+        assert!(cache.get(TABLE, "a", &Unlimited, &mut build).is_ok());
+    }
+
+    #[test]
+    fn waiting_search_stops_when_its_client_leaves() {
+        let cache = SelectionCache::new(1 << 20);
+        let client = Client::default();
+        beside_building(&cache, |stop| {
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| cache.get(TABLE, "a", &client, &mut selection).map(drop));
+                thread::sleep(Duration::from_millis(50));
+                assert!(!waiting.is_finished());
+                let left = Instant::now();
+                client.0.store(true, Ordering::Relaxed);
+                assert!(matches!(waiting.join().unwrap(), Err(SearchError::Stopped(Stop::ClientLeft))));
+                assert!(left.elapsed() < Duration::from_secs(1), "{:?}", left.elapsed());
+            });
+            stop();
+        });
     }
 }

@@ -128,6 +128,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         }),
         clock,
         low_balance_credits: settings.low_balance_credits,
+        work_limit: settings.net.work,
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
         documents: Documents::new(public_url(settings.public_url.as_deref())?, now),

@@ -19,7 +19,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     ];
     for (order, first_page) in ways {
         let first_page = request(&format!("{{{first_page}}}"));
-        let first_plan = plan(&first_page, table, "lineitem").unwrap();
+        let first_plan = plan(&first_page, table, "lineitem", &mercato::query::Unlimited).unwrap();
         group.bench_function(format!("made, {order}"), |bencher| {
             bencher.iter(|| first_plan.cursor_after(black_box(ROW)).unwrap());
         });
@@ -30,10 +30,12 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
         let mut next_page = first_page.clone();
         next_page.resume_at(&cursor).unwrap();
         group.bench_function(format!("planned from, {order}"), |bencher| {
-            bencher.iter(|| plan(black_box(&next_page), table, "lineitem").is_ok());
+            bencher
+                .iter(|| plan(black_box(&next_page), table, "lineitem", &mercato::query::Unlimited).is_ok());
         });
         group.bench_function(format!("of another dataset refused, {order}"), |bencher| {
-            bencher.iter(|| plan(black_box(&next_page), table, "orders").is_err());
+            bencher
+                .iter(|| plan(black_box(&next_page), table, "orders", &mercato::query::Unlimited).is_err());
         });
     }
     for (what, text) in [

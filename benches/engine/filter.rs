@@ -42,12 +42,20 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     for (name, filter) in [("W5c count of a rare conjunction", W5), ("count of W3", W3)] {
         let request = QueryRequest::from_json(format!("{{{filter}}}").as_bytes(), 100).unwrap();
         group.bench_function(name, |bencher| {
-            bencher.iter(|| count_matches(&plan(&request, table, "t@1").unwrap(), &NoSelections).unwrap());
+            bencher.iter(|| {
+                count_matches(
+                    &plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(),
+                    &NoSelections,
+                )
+                .unwrap()
+            });
         });
     }
     let request = QueryRequest::from_json(format!("{{{W5}}}").as_bytes(), 100).unwrap();
     group.bench_function("W5c count, selection kept", |bencher| {
-        bencher.iter(|| count_matches(&plan(&request, table, "t@1").unwrap(), &cache).unwrap());
+        bencher.iter(|| {
+            count_matches(&plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(), &cache).unwrap()
+        });
     });
     group.finish();
 }

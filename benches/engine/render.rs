@@ -11,7 +11,9 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     let all: Vec<usize> = (0..table.columns().len()).collect();
     let rows_of = |body: String| {
         let request = QueryRequest::from_json(body.as_bytes(), ROWS).unwrap();
-        execute(&plan(&request, table, "t@1").unwrap(), &NoSelections).unwrap().rows
+        execute(&plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(), &NoSelections)
+            .unwrap()
+            .rows
     };
     let natural = rows_of(format!("{{\"limit\":{ROWS}}}"));
     let sorted = rows_of(format!("{{\"limit\":{ROWS},\"offset\":1000000,\"sortBy\":\"l_extendedprice\"}}"));

@@ -62,7 +62,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     let mut group = criterion.benchmark_group("sort");
     for (name, table, looked, body) in ways {
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-        let plan = plan(&request, table, "lineitem").unwrap();
+        let plan = plan(&request, table, "lineitem", &mercato::query::Unlimited).unwrap();
         let rows = match looked {
             Looked::Page => plan.limit(),
             Looked::Matches => count_matches(&plan, &NoSelections).unwrap(),

@@ -92,6 +92,7 @@ impl Shop {
             exports: Arc::default(),
             payments: Arc::default(),
             branding: Arc::default(),
+            work_limit: None,
         });
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let bodies = BodyMemory::new(1 << 20);

@@ -54,5 +54,5 @@ fn one_order(table: &Table, number: u32) -> String {
 
 fn page(table: &Table, body: &str) -> Page {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-    execute(&plan(&request, table, SLUG).unwrap(), &NoSelections).unwrap()
+    execute(&plan(&request, table, SLUG, &mercato::query::Unlimited).unwrap(), &NoSelections).unwrap()
 }

@@ -35,7 +35,7 @@ fn check_body(body: &[u8]) {
     } else {
         assert!(faults.iter().all(|fault| !fault.hint.is_empty() && !fault.message.is_empty()));
         assert!(faults.len() <= mercato::query::VALIDATION_ERRORS_MAX, "{} faults", faults.len());
-        let _ = mercato::query::plan(&request, &twins.indexed, "t@1").map(drop);
+        let _ = mercato::query::plan(&request, &twins.indexed, "t@1", &mercato::query::Unlimited).map(drop);
     }
     if let Ok(text) = std::str::from_utf8(body) {
         let pairs: Vec<(String, String)> = text

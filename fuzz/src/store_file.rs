@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use mercato::query::{NoSelections, Plan, QueryRequest, RowStream, count_matches, execute, plan};
+use mercato::query::{NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan};
 use mercato::render::{Format, render_rows};
 use mercato_format::{FormatError, Table};
 
@@ -72,12 +72,13 @@ fn raw_change(file: &[u8], script: &[u8]) -> Vec<u8> {
 }
 
 /// Runs all operations of one query body.
-fn ask(table: &Table, body: &str) -> Result<(), FormatError> {
+fn ask(table: &Table, body: &str) -> Result<(), SearchError> {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
-    let plan = match plan(&request, table, "t@1") {
+    let plan = match plan(&request, table, "t@1", &mercato::query::Unlimited) {
         Ok(plan) => plan,
         Err(mercato::query::QueryError::Invalid(_)) => return Ok(()),
-        Err(mercato::query::QueryError::Format(error)) => return Err(error),
+        Err(mercato::query::QueryError::Format(error)) => return Err(error.into()),
+        Err(mercato::query::QueryError::Stopped(stop)) => return Err(stop.into()),
     };
     let page = execute(&plan, &NoSelections)?;
     count_matches(&plan, &NoSelections)?;
@@ -92,9 +93,10 @@ fn ask(table: &Table, body: &str) -> Result<(), FormatError> {
     let Some(cursor) = page.next_cursor else { return Ok(()) };
     let mut next = request.clone();
     next.resume_at(&cursor).expect("a cursor of our own");
-    match mercato::query::plan(&next, table, "t@1") {
+    match mercato::query::plan(&next, table, "t@1", &mercato::query::Unlimited) {
         Ok(plan) => execute(&plan, &NoSelections).map(drop),
-        Err(mercato::query::QueryError::Format(error)) => Err(error),
+        Err(mercato::query::QueryError::Format(error)) => Err(error.into()),
+        Err(mercato::query::QueryError::Stopped(stop)) => Err(stop.into()),
         Err(mercato::query::QueryError::Invalid(_)) => Ok(()),
     }
 }
@@ -113,7 +115,7 @@ fn check_orders(table: &Table) {
         let name = serde_json::to_string(&column.name).expect("a text");
         let body = format!("{{\"sortBy\":{name},\"limit\":10000}}");
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
-        let Ok(plan) = plan(&request, table, "t@1") else { continue };
+        let Ok(plan) = plan(&request, table, "t@1", &mercato::query::Unlimited) else { continue };
         let mut page = execute(&plan, &NoSelections).expect("a verified file can be sorted");
         let mut text = Vec::new();
         render_rows(Format::Json, table, plan.columns(), &page.rows, &mut text).expect("and printed");

@@ -11,7 +11,7 @@ const PAGES_MAX: usize = 80;
 
 /// The rows of a page, or the number of validation errors.
 pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
-    let plan = match plan(request, table, "t@1") {
+    let plan = match plan(request, table, "t@1", &mercato::query::Unlimited) {
         Ok(plan) => plan,
         Err(QueryError::Invalid(faults)) => {
             assert!(!faults.is_empty(), "a refusal names its errors");
@@ -32,7 +32,7 @@ pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
 
 /// The number of matching rows.
 pub fn matches(request: &QueryRequest, table: &Table) -> Option<u64> {
-    let plan = plan(request, table, "t@1").ok()?;
+    let plan = plan(request, table, "t@1", &mercato::query::Unlimited).ok()?;
     let count = count_matches(&plan, &NoSelections).expect("a sound file");
     assert!(plan.total_rows().is_none_or(|total| total == count));
     Some(count)
@@ -68,7 +68,7 @@ fn check_walk(request: &QueryRequest, table: &Table, first: &[u32], mut cursor: 
         let Some(text) = cursor else { return };
         let mut next = request.clone();
         next.resume_at(&text).expect("a cursor of our own");
-        let plan = plan(&next, table, "t@1").expect("the request was planned before");
+        let plan = plan(&next, table, "t@1", &mercato::query::Unlimited).expect("the request was planned before");
         let page = execute(&plan, &NoSelections).expect("a sound file");
         assert!(!page.rows.is_empty(), "a cursor promises a further row");
         for row in &page.rows {

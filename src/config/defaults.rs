@@ -12,7 +12,7 @@ use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
 use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
-use crate::limits::http::LOW_BALANCE_CREDITS;
+use crate::limits::http::{LOW_BALANCE_CREDITS, WORK_SECONDS};
 use crate::limits::net;
 
 /// Address of the public listener.
@@ -75,6 +75,7 @@ fn default_text(field: &str) -> Option<String> {
         "write_seconds" => net::WRITE_TIME.as_secs().to_string(),
         "queue_wait_millis" => net::QUEUE_WAIT.as_millis().to_string(),
         "queue_length" => net::QUEUE_LENGTH_MAX.to_string(),
+        "work_seconds" => WORK_SECONDS.to_string(),
         "streams_per_key" => STREAMS_PER_KEY_MAX.to_string(),
         "requests_in_flight_per_key" => REQUESTS_IN_FLIGHT_PER_KEY_MAX.to_string(),
         _ => return None,

@@ -1,11 +1,14 @@
 //! Flags of the public socket: limits of sizes, times and numbers.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::{ConfigError, within};
 use crate::limits::access::{REQUESTS_IN_FLIGHT_PER_KEY_MAX, STREAMS_PER_KEY_MAX};
+use crate::limits::http::WORK_SECONDS;
 use crate::limits::net::{HEADER_COUNT_CEILING, HeadLimits, NetLimits};
 
 /// Flags as typed; `[limits]` in the configuration file.
@@ -68,6 +71,39 @@ pub struct LimitFlags {
     /// Requests of one key that are worked on at one time; one more is answered 429. 0 lifts it.
     #[arg(long, value_name = "N")]
     pub requests_in_flight_per_key: Option<usize>,
+
+    /// Processor time that the search for one page, count or next piece of a stream may take; above it 503. 0 lifts it.
+    #[arg(long, value_name = "SECONDS")]
+    pub work_seconds: Option<Seconds>,
+}
+
+/// Seconds, with decimals if need be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Seconds, String> {
+        let time = Duration::try_from_secs_f64(seconds);
+        time.map(Seconds).map_err(|_| format!("expected seconds such as 2 or 0.5, found `{seconds}`"))
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        let number =
+            text.parse::<f64>().map_err(|_| format!("expected seconds such as 2 or 0.5, found `{text}`"));
+        Seconds::try_from(number?)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+        Seconds::try_from(f64::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 /// The resolved limits.
@@ -79,6 +115,8 @@ pub struct NetSettings {
     pub streams_per_key: usize,
     /// Requests of one key that are worked on, 0 for no limit.
     pub requests_in_flight_per_key: usize,
+    /// Processor time of one search, nothing for no limit.
+    pub work: Option<Duration>,
 }
 
 impl LimitFlags {
@@ -101,6 +139,7 @@ impl LimitFlags {
             queue_length: self.queue_length.or(other.queue_length),
             streams_per_key: self.streams_per_key.or(other.streams_per_key),
             requests_in_flight_per_key: self.requests_in_flight_per_key.or(other.requests_in_flight_per_key),
+            work_seconds: self.work_seconds.or(other.work_seconds),
         }
     }
 
@@ -133,6 +172,7 @@ impl LimitFlags {
                 self.requests_in_flight_per_key,
                 REQUESTS_IN_FLIGHT_PER_KEY_MAX,
             )?,
+            work: work_limit(self.work_seconds)?,
         })
     }
 
@@ -145,6 +185,13 @@ impl LimitFlags {
             header_count: within("max-headers", count, 1..=HEADER_COUNT_CEILING, "1 to 256")?,
         })
     }
+}
+
+/// Processor time of a search; nothing where the limit is lifted.
+fn work_limit(typed: Option<Seconds>) -> Result<Option<Duration>, ConfigError> {
+    let time = typed.map_or(Duration::from_secs(WORK_SECONDS), |seconds| seconds.0);
+    let millis = within("work-seconds", millis(time), 0..=3_600_000, "0 to 3600")?;
+    Ok((millis > 0).then(|| Duration::from_millis(millis)))
 }
 
 fn millis(time: Duration) -> u64 {

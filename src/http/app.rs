@@ -3,6 +3,7 @@
 //! Holds the parts together and does nothing itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::admin_token::AdminToken;
 use super::content::documents::Documents;
@@ -42,6 +43,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Balance of a prepaid account below which responses warn; 0 for never.
     pub low_balance_credits: u64,
+    /// Processor time that one search may take; nothing where the operator lifted the limit.
+    pub work_limit: Option<Duration>,
     /// Results of filters that were computed before.
     pub selections: Arc<SelectionCache>,
     /// Counters for the operator.

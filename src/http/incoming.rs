@@ -17,7 +17,7 @@ use super::routing::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Permit, TrustedProxies};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
-use crate::net::ResponseSocket;
+use crate::net::{ClientWatch, ResponseSocket};
 
 /// Headers with a single value. A repeated one is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -250,6 +250,11 @@ impl Incoming {
 
     pub(super) fn set_admission(&mut self, admission: Admission) {
         self.admission = Some(admission);
+    }
+
+    /// Watches the client until its response is out.
+    pub(super) fn watch(&self) -> ClientWatch {
+        self.socket.watch()
     }
 
     /// The whole body, within `BODY_SIZE_BYTES_MAX`.

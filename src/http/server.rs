@@ -140,6 +140,7 @@ mod tests {
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),
             low_balance_credits: 0,
+            work_limit: None,
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),
             documents: crate::http::Documents::new(None, now),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use mio::Token;
 
-use crate::net::fair_queue::FairQueue;
+use crate::net::fair_queue::{Client, FairQueue};
 
 /// A request to stop: accept no further connection, and answer only requests that were received before.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Stop {
 
 /// A class of requests: its queue, its slots and its workers.
 pub(super) struct Class {
-    /// Waiting requests.
+    /// Waiting requests, and the workers that each client holds.
     pub(super) queue: FairQueue<Token>,
     /// Free slots.
     pub(super) free: Vec<usize>,
@@ -28,17 +28,38 @@ pub(super) struct Class {
 pub(super) struct Service {
     pub(super) token: Token,
     pub(super) class: usize,
+    pub(super) client: Client,
     pub(super) generation: u64,
     /// Whether the worker is free already.
     pub(super) is_deferred: bool,
 }
 
 impl Class {
-    /// Takes a free slot and a free worker.
-    pub(super) fn take(&mut self) -> Option<usize> {
-        let workers = self.workers.checked_sub(1)?;
-        let slot = self.free.pop()?;
-        self.workers = workers;
-        Some(slot)
+    /// Takes a free slot and a free worker for a request that need not queue: nobody waits, and its client holds less than
+    /// its share.
+    pub(super) fn take(&mut self, client: Client) -> Option<usize> {
+        let is_possible = self.queue.len() == 0 && self.is_free() && self.queue.hold(client);
+        is_possible.then(|| self.occupy()).flatten()
+    }
+
+    /// The next request in turn, with a free slot and a free worker.
+    pub(super) fn next(&mut self) -> Option<(Client, Token, usize)> {
+        let (client, token) = if self.is_free() { self.queue.pop()? } else { return None };
+        Some((client, token, self.occupy()?))
+    }
+
+    /// Frees the worker that a client holds.
+    pub(super) fn free_worker(&mut self, client: Client) {
+        self.workers += 1;
+        self.queue.release(client);
+    }
+
+    fn is_free(&self) -> bool {
+        self.workers > 0 && !self.free.is_empty()
+    }
+
+    fn occupy(&mut self) -> Option<usize> {
+        self.workers = self.workers.checked_sub(1)?;
+        self.free.pop()
     }
 }

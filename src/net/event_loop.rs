@@ -22,6 +22,7 @@ use crate::net::connection::connections::Connections;
 use crate::net::connection::deadlines::Deadlines;
 use crate::net::connection::{Context, Verdict};
 use crate::net::counters::count;
+use crate::net::fair_queue::Client;
 use crate::net::parse::forward::add_slot;
 use crate::net::parse::request_parser::{Classifier, Request};
 use crate::net::refusal::Refusal;
@@ -128,11 +129,14 @@ impl EventLoop {
                 _ => {
                     let Some(connection) = self.connections.get_mut(token) else { continue };
                     connection.note(event);
-                    match connection.slot() {
+                    let Some(slot) = connection.slot() else {
+                        ready.push(token);
+                        continue;
+                    };
+                    self.slots.note_presence(slot, connection.presence());
+                    if connection.readable {
                         // The next request is there, so the completion of this one is awaited now.
-                        Some(slot) if connection.readable => self.slots.await_completion(slot),
-                        Some(_) => {}
-                        None => ready.push(token),
+                        self.slots.await_completion(slot);
                     }
                 }
             }
@@ -223,12 +227,11 @@ impl EventLoop {
         connection.queued(now);
         let Some(facts) = connection.parser.facts() else { return };
         let Some(class) = self.classes.get_mut(facts.class) else { return self.close(token) };
-        if class.queue.len() == 0
-            && let Some(slot) = class.take()
-        {
-            return self.serve(token, facts.class, slot);
+        let client = facts.client;
+        if let Some(slot) = class.take(client) {
+            return self.serve(token, facts.class, client, slot);
         }
-        if class.queue.push(facts.client, token).is_ok() {
+        if class.queue.push(client, token).is_ok() {
             return self.set_deadline(token, now + queue_wait);
         }
         if let Some(connection) = self.connections.get_mut(token) {
@@ -241,25 +244,23 @@ impl EventLoop {
     fn dispatch(&mut self) {
         for number in 0..self.classes.len() {
             while let Some(class) = self.classes.get_mut(number)
-                && class.queue.len() > 0
-                && let Some(slot) = class.take()
-                && let Some(token) = class.queue.pop()
+                && let Some((client, token, slot)) = class.next()
             {
-                self.serve(token, number, slot);
+                self.serve(token, number, client, slot);
             }
         }
     }
 
     /// Assigns a request to a slot, and sends its head to a worker.
-    fn serve(&mut self, token: Token, class: usize, slot: usize) {
+    fn serve(&mut self, token: Token, class: usize, client: Client, slot: usize) {
         let Context { now, stopping, .. } = self.context;
         let Some(connection) = self.connections.get_mut(token) else {
-            return self.set_free(class, slot, true);
+            return self.set_free(Service { token, class, client, generation: 0, is_deferred: false }, slot);
         };
         let (peer, arrived) = (connection.peer, connection.queued_since().unwrap_or(now));
         // The next request, or the end, has arrived: it is handled when this one is completed.
         let awaited = connection.parser.has_bytes() || connection.readable;
-        let socket = Arc::clone(&connection.socket);
+        let (socket, presence) = (Arc::clone(&connection.socket), connection.presence());
         connection.in_service(slot);
         let Some(Request { head, body, facts }) = connection.parser.request() else { return };
         let facts = RequestFacts {
@@ -272,8 +273,9 @@ impl EventLoop {
         };
         let assignment = Assignment { socket, facts, body };
         let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
+        self.slots.note_presence(slot, presence);
         self.lane.send(head);
-        let service = Service { token, class, generation, is_deferred: false };
+        let service = Service { token, class, client, generation, is_deferred: false };
         self.services.get_mut(slot).into_iter().for_each(|of| *of = Some(service));
         count(&self.context.counters.requests);
         self.set_deadline(token, now + self.context.limits.answer_wait);
@@ -344,20 +346,22 @@ impl EventLoop {
             && let Some(class) = self.classes.get_mut(service.class)
         {
             service.is_deferred = true;
-            class.workers += 1;
+            class.free_worker(service.client);
         }
     }
 
     fn release(&mut self, slot: usize) {
         if let Some(service) = self.services.get_mut(slot).and_then(Option::take) {
-            self.set_free(service.class, slot, !service.is_deferred);
+            self.set_free(service, slot);
         }
     }
 
-    fn set_free(&mut self, class: usize, slot: usize, with_worker: bool) {
-        if let Some(class) = self.classes.get_mut(class) {
+    fn set_free(&mut self, service: Service, slot: usize) {
+        if let Some(class) = self.classes.get_mut(service.class) {
             class.free.push(slot);
-            class.workers += usize::from(with_worker);
+            if !service.is_deferred {
+                class.free_worker(service.client);
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub use parse::head::{Head, HeadError};
 pub use parse::request_parser::{Classified, Phase, Request, RequestBody, RequestParser, Step};
 pub use refusal::Refusal;
 pub use server::{Bound, ClassPlan, CountedAs, NetParts, NetServer, raise_descriptor_limit};
+pub use workers::presence::{ClientWatch, Presence};
 pub use workers::private::PrivateAddress;
 pub use workers::response_socket::{ResponseSocket, ResponseWriter};
 pub use workers::slots::{Assignment, RequestFacts, Slots};

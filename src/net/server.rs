@@ -124,7 +124,8 @@ impl Bound {
         let mut class_of = |plan: ClassPlan| {
             let first = count;
             count = count.saturating_add(plan.slots());
-            let (queue, free) = (FairQueue::new(limits.queue_length), (first..count).collect());
+            let queue = FairQueue::new(limits.queue_length, plan.workers);
+            let free = (first..count).collect();
             Class { queue, free, workers: plan.workers }
         };
         let classes = classes.into_iter().map(&mut class_of).collect();

@@ -7,6 +7,7 @@ mod plan;
 mod request;
 mod scan;
 mod stream;
+mod work_limit;
 
 pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute, total_rows};
 pub use plan::sort_support::SortSupport;
@@ -17,3 +18,4 @@ pub use request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationErr
 pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
 pub use scan::selection::Selection;
 pub use stream::RowStream;
+pub use work_limit::{SearchError, Stop, Unlimited, WorkLimit};

@@ -1,12 +1,11 @@
 //! Streams the rows of a plan in batches. Keeps only a position, whatever the length.
 
-use mercato_format::FormatError;
-
 use crate::query::execute::{NoSelections, execute, file_scan, index_scan};
 use crate::query::plan::matcher::Node;
 use crate::query::plan::{Plan, Start};
 use crate::query::scan::file_scan::FileScan;
 use crate::query::scan::index_scan::IndexScan;
+use crate::query::work_limit::SearchError;
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;
@@ -37,8 +36,8 @@ impl<'p, 't> RowStream<'p, 't> {
     /// Starts the stream of a plan.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn new(plan: &'p Plan<'t>) -> Result<RowStream<'p, 't>, FormatError> {
+    /// When the store file is damaged, or the search is stopped.
+    pub fn new(plan: &'p Plan<'t>) -> Result<RowStream<'p, 't>, SearchError> {
         let mut skip = if let Start::Offset(offset) = plan.start { offset } else { 0 };
         let source = match plan.sort {
             None => {
@@ -66,8 +65,8 @@ impl<'p, 't> RowStream<'p, 't> {
     /// Whether [`RowStream::new`] does all the work, because the sort column has no sort index.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn begins_slowly(plan: &Plan<'_>) -> Result<bool, FormatError> {
+    /// When the store file is damaged, or the search is stopped.
+    pub fn begins_slowly(plan: &Plan<'_>) -> Result<bool, SearchError> {
         let Some(column) = plan.sort else { return Ok(false) };
         Ok(!plan.table.column(column)?.order().is_known())
     }
@@ -76,8 +75,8 @@ impl<'p, 't> RowStream<'p, 't> {
     /// bounded time, so it may find no row although more follow.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn next_batch(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
+    /// When the store file is damaged, or the search is stopped.
+    pub fn next_batch(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, SearchError> {
         rows.clear();
         if self.left == 0 {
             return Ok(false);
@@ -99,8 +98,8 @@ impl<'p, 't> RowStream<'p, 't> {
     /// bounded time.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn has_more(&mut self, last: u32) -> Result<Option<bool>, FormatError> {
+    /// When the store file is damaged, or the search is stopped.
+    pub fn has_more(&mut self, last: u32) -> Result<Option<bool>, SearchError> {
         if let Source::Sorted(_) = self.source {
             return Ok(Some(execute(self.plan, &NoSelections)?.next_cursor.is_some() && last != u32::MAX));
         }
@@ -110,7 +109,7 @@ impl<'p, 't> RowStream<'p, 't> {
     }
 
     /// Appends up to `max` matching rows and returns whether the scan continues.
-    fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
+    fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, SearchError> {
         match &mut self.source {
             Source::Sorted(sorted) => {
                 rows.extend(sorted.take(max));

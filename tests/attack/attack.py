@@ -24,10 +24,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import expensive
 import proxies
 import smuggling
 from attacks import ATTACKS, Attack, Broken, Target, crowd
-from customers import ANEW, KEPT, Customer, Habit, Phase
+from customers import ANEW, KEPT, Customer, Habit, Phase, page_request
 from site_under_test import Footprint, Site, raise_descriptor_limit
 
 # Descriptors that neither side spends on connections of an attack.
@@ -179,7 +180,7 @@ def faults_of_answers(habit: Habit, phase: Phase, short: bool) -> list[str]:
 def run(site: Site, port: int, keys: Keys, attacks: dict[str, Attack], short: bool) -> tuple[dict[str, object], list[str]]:
     """The attacks, one after the other; figures and faults."""
     target = target_of(site, port, short)
-    customers = [Customer(habit, port, key) for habit, key in keys.items()]
+    customers = [Customer(habit, port, page_request(key)) for habit, key in keys.items()]
     figures: dict[str, object] = {}
     faults: list[str] = []
     outcomes: dict[str, dict[Habit, Phase]] = {}
@@ -267,7 +268,7 @@ def few_descriptors(binaries: Path, folder: Path, prepared: Site, key: str) -> l
             pass
         if not site.is_running():
             return ["few descriptors: the server is gone"]
-        customer = Customer(KEPT, site.port, key)
+        customer = Customer(KEPT, site.port, page_request(key))
         time.sleep(3)
         phase = customer.phase("few descriptors")
         customer.stop()
@@ -320,6 +321,7 @@ def main() -> int:
             faults.append(f"the server ended with {code}")
         if arguments.only is None and arguments.behind is None:
             faults += few_descriptors(site.binaries, folder, site, keys[KEPT])
+            faults += expensive.check(site.binaries, folder / "expensive", arguments.short)
         if not site.tools("ledger", "verify"):
             faults.append("the books")
     if arguments.json is not None:

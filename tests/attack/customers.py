@@ -1,5 +1,5 @@
-"""Clients that behave, each in a process of its own, and what they meet: a page of 100 rows with a key, at moments that
-are set beforehand. Knows no attack."""
+"""Clients that behave, each in a process of its own, and what they meet: a page with a key, at moments that are set
+beforehand. Knows no attack."""
 
 import json
 import multiprocessing
@@ -54,10 +54,10 @@ class Phase:
 class Customer:
     """The process of one customer, asked from outside."""
 
-    def __init__(self, habit: Habit, port: int, key: str) -> None:
+    def __init__(self, habit: Habit, port: int, request: bytes, rows: int = PAGE_ROWS) -> None:
         self.habit = habit
         self.pipe, other = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=shop, args=(habit, port, key, other), daemon=True)
+        self.process = multiprocessing.Process(target=shop, args=(habit, port, request, rows, other), daemon=True)
         self.process.start()
         other.close()
 
@@ -74,12 +74,11 @@ class Customer:
         self.process.kill()
 
 
-def shop(habit: Habit, port: int, key: str, orders: Connection) -> None:
+def shop(habit: Habit, port: int, request: bytes, rows: int, orders: Connection) -> None:
     """The loop of a customer's process. A request that is late is sent at once, and those after it are not hurried. An
     answer's time begins when its request is sent, or when its connection is opened for it."""
     latencies: list[float] = []
     errors: list[str] = []
-    request = page_request(key, PAGE_ROWS)
     line = Line(port, habit.address)
     due = time.perf_counter()
     while True:
@@ -93,7 +92,7 @@ def shop(habit: Habit, port: int, key: str, orders: Connection) -> None:
         try:
             head, body = line.ask(request)
             latencies.append(time.perf_counter() - began)
-            if not head.startswith(b"HTTP/1.1 200 ") or b'"rowsReturned":%d,' % PAGE_ROWS not in body:
+            if not head.startswith(b"HTTP/1.1 200 ") or b'"rowsReturned":%d,' % rows not in body:
                 errors.append(f"{head[:300]!r} {body[:200]!r}")
         except (OSError, ValueError) as error:
             latencies.append(time.perf_counter() - began)
@@ -104,7 +103,7 @@ def shop(habit: Habit, port: int, key: str, orders: Connection) -> None:
         due = max(due + 1 / habit.requests_per_second, time.perf_counter())
 
 
-def page_request(key: str, rows: int) -> bytes:
+def page_request(key: str, rows: int = PAGE_ROWS) -> bytes:
     """The bytes that ask for a page."""
     body = json.dumps({"limit": rows}).encode()
     return (f"POST /api/v1/datasets/{DATASET}/query HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n"

@@ -206,7 +206,7 @@ def steal(site: Site, proxy: Proxy, modest: Customer, requests: list[bytes], gre
 
 def check(site: Site, proxy: Proxy, modest_key: str, requests: dict[Greed, list[bytes]], short: bool) -> list[str]:
     """Quiet, greed, quiet again; what went wrong."""
-    modest = Customer(MODEST, proxy.port, modest_key)
+    modest = Customer(MODEST, proxy.port, page_request(modest_key))
     between, quiet, greedy = Phase("between"), Phase("quiet"), []
     try:
         rest(modest, between, quiet, QUIET_SECONDS[short])

@@ -58,7 +58,7 @@ fn run(table: &Table) -> usize {
     let mut answered = 0;
     for body in BODIES {
         let Ok(request) = QueryRequest::from_json(body.as_bytes(), 10_000) else { panic!("{body}") };
-        let Ok(plan) = plan(&request, table, "t@1") else { continue };
+        let Ok(plan) = plan(&request, table, "t@1", &mercato::query::Unlimited) else { continue };
         let Ok(page) = execute(&plan, &NoSelections) else { continue };
         let formats = [Format::Json, Format::Csv, Format::Sse];
         let printed = formats
@@ -72,7 +72,8 @@ fn run(table: &Table) -> usize {
         if let Some(cursor) = page.next_cursor {
             let mut next = request.clone();
             next.resume_at(&cursor).unwrap();
-            let _ = mercato::query::plan(&next, table, "t@1").map(|plan| execute(&plan, &NoSelections));
+            let _ = mercato::query::plan(&next, table, "t@1", &mercato::query::Unlimited)
+                .map(|plan| execute(&plan, &NoSelections));
         }
     }
     let (columns, rows): (Vec<usize>, Vec<u32>) =

@@ -25,7 +25,9 @@ fn request(body: &Value) -> QueryRequest {
 }
 
 fn rows(table: &Table, body: &Value) -> Vec<u32> {
-    execute(&plan(&request(body), table, "t").unwrap(), &NoSelections).unwrap().rows
+    execute(&plan(&request(body), table, "t", &mercato::query::Unlimited).unwrap(), &NoSelections)
+        .unwrap()
+        .rows
 }
 
 /// As packed numbers, as a dictionary, and both without a sort index.
@@ -81,7 +83,7 @@ fn only_float_tests_match_nan_and_infinities() {
             let found: Vec<u32> = (0..table.row_count()).filter(|row| found.contains(&(row % 6))).collect();
             assert_eq!(rows(&table, &body), found, "{body}");
             let request = request(&body);
-            let plan = plan(&request, &table, "t").unwrap();
+            let plan = plan(&request, &table, "t", &mercato::query::Unlimited).unwrap();
             assert_eq!(count_matches(&plan, &NoSelections).unwrap(), found.len() as u64, "{body}");
             if body["filters"]["c"].get("isNaN").is_some()
                 && body["filters"]["c"].as_object().unwrap().len() == 1
@@ -112,7 +114,7 @@ fn rejects_cursors_of_former_nan_order() {
         (&without, "asc", Some(vec![2, 1])),
     ] {
         let body = json!({"sortBy": "c", "sortDirection": direction, "cursor": former(table, direction)});
-        match (plan(&request(&body), table, "t"), expected) {
+        match (plan(&request(&body), table, "t", &mercato::query::Unlimited), expected) {
             (Ok(plan), Some(expected)) => assert_eq!(execute(&plan, &NoSelections).unwrap().rows, expected),
             (Err(QueryError::Invalid(errors)), None) => {
                 assert_eq!(errors[0].reason, Reason::CursorQueryMismatch);

@@ -15,3 +15,4 @@ mod rendering;
 mod requests;
 mod stored;
 mod tables;
+mod work_limit;

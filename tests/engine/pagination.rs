@@ -15,14 +15,14 @@ use crate::tables::{self, cell, narrow_cell};
 
 /// A random request against a random table.
 #[derive(Debug, Clone)]
-struct Case {
-    table: NaiveTable,
-    indexed: Vec<bool>,
-    filter: Option<Filter>,
-    sort: Option<usize>,
-    descending: bool,
-    limit: usize,
-    offset: usize,
+pub struct Case {
+    pub table: NaiveTable,
+    pub indexed: Vec<bool>,
+    pub filter: Option<Filter>,
+    pub sort: Option<usize>,
+    pub descending: bool,
+    pub limit: usize,
+    pub offset: usize,
 }
 
 fn condition(kind: ColumnKind, width: FloatWidth) -> BoxedStrategy<Condition> {
@@ -70,7 +70,7 @@ fn filter(table: &NaiveTable) -> impl Strategy<Value = Filter> + use<> {
     })
 }
 
-fn case(rows_max: usize) -> impl Strategy<Value = Case> {
+pub fn case(rows_max: usize) -> impl Strategy<Value = Case> {
     tables::table(rows_max).prop_flat_map(|(table, indexed)| {
         let filter = prop::option::weighted(0.75, filter(&table));
         // A text column without sort index cannot be sorted by.
@@ -97,7 +97,7 @@ fn case(rows_max: usize) -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn body(&self, limit: usize) -> Value {
+    pub fn body(&self, limit: usize) -> Value {
         let mut body = json!({"limit": limit, "sortDirection": if self.descending { "desc" } else { "asc" }});
         if let Some(filter) = &self.filter {
             body["filters"] = filter.json(&self.table);
@@ -109,7 +109,7 @@ impl Case {
     }
 }
 
-fn request(body: &Value) -> QueryRequest {
+pub fn request(body: &Value) -> QueryRequest {
     QueryRequest::from_json(body.to_string().as_bytes(), 1_000_000).unwrap()
 }
 
@@ -117,7 +117,7 @@ fn check_walk(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCa
     let mut body = case.body(case.limit);
     let mut found = Vec::new();
     loop {
-        let plan = plan(&request(&body), stored, "t@1.0.0").unwrap();
+        let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
         let page = execute(&plan, cache).unwrap();
         found.extend_from_slice(&page.rows);
         assert_eq!(page.mode == PaginationMode::Cursor, body.get("cursor").is_some());
@@ -139,7 +139,7 @@ fn check_walk(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCa
 fn check_offset(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCache) {
     let mut body = case.body(case.limit);
     body["offset"] = case.offset.into();
-    let plan = plan(&request(&body), stored, "t@1.0.0").unwrap();
+    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
     let rest = expected.get(case.offset..).unwrap_or_default();
     let page = execute(&plan, cache).unwrap();
     assert_eq!(page.rows, &rest[..rest.len().min(case.limit)], "{body}");
@@ -151,7 +151,7 @@ fn check_offset(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
 fn check_stream(case: &Case, stored: &Table, expected: &[u32]) {
     let mut body = case.body(case.limit * 3);
     body["offset"] = case.offset.into();
-    let plan = plan(&request(&body), stored, "t@1.0.0").unwrap();
+    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
     let rest = expected.get(case.offset..).unwrap_or_default();
     let mut stream = RowStream::new(&plan).unwrap();
     let (mut found, mut batch) = (Vec::new(), Vec::new());
@@ -172,14 +172,18 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
     let mut body = case.body(case.limit);
     body["count"] = "exact".into();
     let total = Some(expected.len() as u64);
-    let first = execute(&plan(&request(&body), stored, "t@1.0.0").unwrap(), cache).unwrap();
+    let first =
+        execute(&plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
+            .unwrap();
     assert_eq!(first.total_rows, total, "{body}");
     body["offset"] = case.offset.into();
-    let deep = plan(&request(&body), stored, "t@1.0.0").unwrap();
+    let deep = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
     assert_eq!(execute(&deep, &NoSelections).unwrap().total_rows, total, "{body}");
     if let Some(cursor) = first.next_cursor {
         body["cursor"] = cursor.into();
-        let next = execute(&plan(&request(&body), stored, "t@1.0.0").unwrap(), cache).unwrap();
+        let next =
+            execute(&plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
+                .unwrap();
         assert_eq!(next.total_rows, total, "{body}");
     }
     for (purpose, limit) in [("page", case.limit), ("stream", case.limit * 5)] {
@@ -189,11 +193,13 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
             let (request, errors) =
                 QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
             assert_eq!(errors, [], "{body}");
-            count_rows(&plan(&request, stored, "t@1.0.0").unwrap(), cache).unwrap()
+            count_rows(&plan(&request, stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
+                .unwrap()
         };
         assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");
         if let Some(last) = expected.get(case.offset) {
-            let plan = plan(&request(&case.body(limit)), stored, "t@1.0.0").unwrap();
+            let plan =
+                plan(&request(&case.body(limit)), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
             body["cursor"] = plan.cursor_after(*last).unwrap().into();
             assert_eq!(estimate(&body), (expected.len() - case.offset - 1).min(limit) as u64, "{body}");
         }
@@ -205,7 +211,7 @@ fn check_bare_cursor(case: &Case, stored: &Table, expected: &[u32]) {
     use base64::Engine;
     let engine = base64::engine::general_purpose::STANDARD;
     let Some(last) = expected.get(case.offset) else { return };
-    let plan_of = |body: &Value| plan(&request(body), stored, "t@1.0.0").unwrap();
+    let plan_of = |body: &Value| plan(&request(body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
     let mut body = case.body(case.limit);
     let cursor = plan_of(&body).cursor_after(*last).unwrap();
     let decoded: Value = serde_json::from_slice(&engine.decode(cursor).unwrap()).unwrap();
@@ -221,6 +227,20 @@ fn check_bare_cursor(case: &Case, stored: &Table, expected: &[u32]) {
     let page = execute(&plan_of(&body), &NoSelections).unwrap();
     let rest = &expected[case.offset + 1..];
     assert_eq!(page.rows, &rest[..rest.len().min(case.limit)], "{body} {decoded}");
+}
+
+/// The same rows over and over: long runs, many zones, several chunks.
+pub fn large_case() -> impl Strategy<Value = Case> {
+    case(40).prop_map(|mut case| {
+        let rows = case.table.rows;
+        let times = 70_000usize.checked_div(rows).map_or(0, |times| times + 1);
+        for column in &mut case.table.columns {
+            column.cells = column.cells.iter().cycle().take(rows * times).cloned().collect();
+        }
+        case.table.rows = rows * times;
+        (case.limit, case.offset) = (case.limit * 997, case.offset * 613);
+        case
+    })
 }
 
 fn check(case: &Case) {
@@ -245,17 +265,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 30, ..ProptestConfig::default() })]
     #[test]
-    fn agrees_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
-        // The same rows over and over: long runs, many zones, several chunks.
-        let rows = case.table.rows;
-        let times = 70_000usize.checked_div(rows).map_or(0, |times| times + 1);
-        for column in &mut case.table.columns {
-            column.cells = column.cells.iter().cycle().take(rows * times).cloned().collect();
-        }
-        case.table.rows = rows * times;
-        (case.limit, case.offset) = (case.limit * 997, case.offset * 613);
-        case
-    })) {
+    fn agrees_beyond_zones_and_chunks(case in large_case()) {
         check(&case);
     }
 }

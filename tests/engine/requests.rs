@@ -35,7 +35,7 @@ fn table() -> Table {
 fn errors(body: &str) -> Vec<ValidationError> {
     match QueryRequest::from_json(body.as_bytes(), 10_000) {
         Err(errors) => errors,
-        Ok(request) => match plan(&request, &table(), "t@1") {
+        Ok(request) => match plan(&request, &table(), "t@1", &mercato::query::Unlimited) {
             Err(QueryError::Invalid(errors)) => errors,
             other => panic!("{body}: {other:?}"),
         },
@@ -155,7 +155,13 @@ fn enforces_filter_limits() {
         format!("{{\"filters\":{{\"$or\":[{}],\"name\":\"a\"}}}}", parts.join(","))
     };
     let accepted = |body: &str| {
-        plan(&QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(), &table(), "t@1").is_ok()
+        plan(
+            &QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(),
+            &table(),
+            "t@1",
+            &mercato::query::Unlimited,
+        )
+        .is_ok()
     };
     assert!(accepted(&list(10_000)));
     assert_eq!(errors(&list(10_001))[0].reason, Reason::WrongType);
@@ -215,9 +221,12 @@ fn column_names_override_bound_suffixes() {
     let table = table();
     let rows = |body: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        mercato::query::execute(&plan(&request, &table, "t@1").unwrap(), &mercato::query::NoSelections)
-            .unwrap()
-            .rows
+        mercato::query::execute(
+            &plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap(),
+            &mercato::query::NoSelections,
+        )
+        .unwrap()
+        .rows
     };
     assert_eq!(rows("{\"filters\":{\"price_min\":2}}"), [1]);
     assert_eq!(rows("{\"filters\":{\"price_max\":2}}"), [1], "`price_max` is a column");
@@ -238,7 +247,8 @@ fn accepts_rendered_datetimes_as_literals() {
     let rows = |literal: &str| {
         let body = format!("{{\"filters\":{{\"at\":\"{literal}\"}}}}");
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        let plan = plan(&request, &table, "t@1").unwrap_or_else(|error| panic!("{literal}: {error:?}"));
+        let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited)
+            .unwrap_or_else(|error| panic!("{literal}: {error:?}"));
         mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap().rows
     };
     assert_eq!(rows("0001-01-01T00:00:00Z"), [0]);
@@ -255,7 +265,7 @@ fn offset_beyond_unindexed_rows_finds_nothing() {
     for (offset, expected) in [(1, [0, 1].as_slice()), (3, &[]), (u64::MAX, &[])] {
         let body = format!("{{\"sortBy\":\"n\",\"offset\":{offset}}}");
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-        let plan = plan(&request, &table, "t@1").unwrap();
+        let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap();
         let page = mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap();
         assert_eq!((page.rows.as_slice(), page.next_cursor), (expected, None), "{offset}");
     }
@@ -266,7 +276,7 @@ fn binds_cursor_to_query_and_file() {
     let table = table();
     let plan_of = |body: &str, identity: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        plan(&request, &table, identity).map(|plan| plan.cursor_after(0).unwrap())
+        plan(&request, &table, identity, &mercato::query::Unlimited).map(|plan| plan.cursor_after(0).unwrap())
     };
     let cursor = plan_of("{\"sortBy\":\"price\"}", "t@1").unwrap();
     let with = |rest: &str| format!("{{{rest}\"cursor\":\"{cursor}\"}}");
@@ -290,7 +300,9 @@ fn binds_cursor_to_query_and_file() {
             .unwrap();
     let request = QueryRequest::from_json(with("\"sortBy\":\"price\",").as_bytes(), 100).unwrap();
     assert_eq!(request.cursor_fingerprint(), Some(table.fingerprint()));
-    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1") else { panic!() };
+    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1", &mercato::query::Unlimited) else {
+        panic!()
+    };
     assert_eq!(errors[0].reason, Reason::CursorExpired);
 }
 
@@ -309,10 +321,14 @@ fn takes_same_fields_from_get_parameters() {
     ])
     .unwrap();
     let table = table();
-    let plan = plan(&request, &table, "t@1").unwrap();
+    let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap();
     assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
     let gap = pairs(&[("columns", "name,,price")]).unwrap();
-    let Err(QueryError::Invalid(errors)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
+    let Err(QueryError::Invalid(errors)) =
+        mercato::query::plan(&gap, &table, "t@1", &mercato::query::Unlimited)
+    else {
+        panic!()
+    };
     assert_eq!((errors[0].reason, errors[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
     assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
     assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "filters");

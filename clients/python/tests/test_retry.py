@@ -41,6 +41,7 @@ POLICY = RetryPolicy(tries=4, first_seconds=1.0, longest_seconds=3.0, longest_re
     (Failure(501), 1, 0.0, None),
     (Failure(503, "DATASET_QUARANTINED", 1.0), 1, 0.0, None),
     (Failure(503, "VERSION_QUARANTINED", 1.0), 1, 0.0, None),
+    (Failure(503, "QUERY_TOO_EXPENSIVE"), 1, 0.0, None),
 ])
 def test_waits_by_table(failure: Failure, tries: int, jitter: float, wait: float | None) -> None:
     found = POLICY.wait(failure, tries, jitter)

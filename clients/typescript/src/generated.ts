@@ -266,6 +266,8 @@ export interface ErrorDetails {
   resetAt?: string;
   /** As the header `Retry-After`. */
   retryAfterSeconds?: number;
+  /** Processor time that one search may take, of `QUERY_TOO_EXPENSIVE`. */
+  limitSeconds?: number;
   /** Whose limit it is. */
   scope?: "key" | "address";
   /** Bytes of the file that has no such range. */

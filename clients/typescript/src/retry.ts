@@ -23,6 +23,8 @@ export type Failure =
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 /** The one conflict that ends by itself: an earlier attempt is still being answered. */
 const KEY_IN_USE = "IDEMPOTENCY_KEY_IN_USE";
+/** The one 503 that a repetition would meet again, at the same expense. */
+const TOO_EXPENSIVE = "QUERY_TOO_EXPENSIVE";
 /** `Date.parse` takes much else for a date. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
@@ -42,6 +44,7 @@ export function retryDelayMs(policy: RetryPolicy, made: number, failure: Failure
 function isTransient(failure: Failure): boolean {
   switch (failure.kind) {
     case "status":
+      if (failure.reason === TOO_EXPENSIVE) return false;
       return TRANSIENT_STATUSES.has(failure.status) || (failure.status === 409 && failure.reason === KEY_IN_USE);
     case "connection":
     case "timeout":

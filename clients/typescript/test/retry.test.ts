@@ -33,6 +33,7 @@ test("repeats what can succeed and nothing else", () => {
     ["501", status(501), false],
     ["502", status(502), true],
     ["503", status(503, 1_000), true],
+    ["503 for too much work", status(503, null, "QUERY_TOO_EXPENSIVE"), false],
     ["504", status(504), true],
     ["505", status(505), false],
   ];

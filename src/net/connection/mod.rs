@@ -30,6 +30,7 @@ use crate::net::connection::deadlines::Deadline;
 use crate::net::counters::{Counters, add, count};
 use crate::net::parse::request_parser::{Phase, RequestParser, Step};
 use crate::net::refusal::Refusal;
+use crate::net::workers::presence::Presence;
 use crate::net::workers::slots::Remaining;
 
 /// How long the rest of a refused request is read and dropped, so that the client sees the response and no reset.
@@ -150,6 +151,15 @@ impl Connection {
         self.half_closed |= self.gone || event.is_read_closed();
         self.readable |= self.half_closed || event.is_readable();
         self.writable |= event.is_writable();
+    }
+
+    /// Whether its client still waits for a response.
+    pub(super) fn presence(&self) -> Presence {
+        match (self.gone, self.half_closed) {
+            (true, _) => Presence::Gone,
+            (false, true) => Presence::HalfClosed,
+            (false, false) => Presence::Connected,
+        }
     }
 
     /// The slot whose completion it waits for.

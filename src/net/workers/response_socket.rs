@@ -17,6 +17,7 @@ use crate::limits::net::{REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, UNSENT_BYT
 use crate::net::budget::Taken;
 use crate::net::counters::add;
 use crate::net::parse::request_parser::RequestBody;
+use crate::net::workers::presence::ClientWatch;
 use crate::net::workers::slots::{
     AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots,
 };
@@ -69,6 +70,11 @@ impl ResponseSocket {
     /// The properties of the request that a worker needs.
     pub fn facts(&self) -> RequestFacts {
         self.facts
+    }
+
+    /// Watches the client until the response is out.
+    pub fn watch(&self) -> ClientWatch {
+        ClientWatch::new(Arc::clone(&self.slots), self.slot)
     }
 
     /// Frees the worker before a response of about `bytes` is sent. Returns whether any thread may send it now: then

@@ -6,7 +6,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use socket2::Socket;
 use crate::net::budget::{Budget, Taken};
 use crate::net::counters::Counters;
 use crate::net::parse::request_parser::RequestBody;
+use crate::net::workers::presence::Presence;
 use crate::net::workers::response_socket::ResponseSocket;
 
 /// Workers that wait for slow readers of pages at one time, once the memory for remaining bytes is used up.
@@ -106,6 +107,8 @@ struct Slot {
     state: Mutex<SlotState>,
     /// Whether the event loop waits for the completion of this slot.
     awaited: AtomicBool,
+    /// The [`Presence`] of the client.
+    presence: AtomicU8,
 }
 
 impl Slot {
@@ -150,6 +153,7 @@ impl Slots {
     pub fn assign(&self, slot: usize, assignment: Assignment, awaited: bool, name: &mut Vec<u8>) -> u64 {
         let Some(found) = self.slots.get(slot) else { return 0 };
         found.awaited.store(awaited, Ordering::Relaxed);
+        found.presence.store(Presence::Connected as u8, Ordering::Relaxed);
         let mut state = found.lock();
         state.generation = state.generation.wrapping_add(1);
         state.assignment = Some(assignment);
@@ -179,6 +183,19 @@ impl Slots {
         let assignment = (state.generation == generation).then(|| state.assignment.take()).flatten()?;
         drop(state);
         Some(ResponseSocket::new(Arc::clone(self), slot, generation, assignment))
+    }
+
+    /// Notes what is known of the client of a slot.
+    pub(in crate::net) fn note_presence(&self, slot: usize, presence: Presence) {
+        if let Some(slot) = self.slots.get(slot) {
+            slot.presence.store(presence as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// What is known of the client of a slot.
+    pub(super) fn presence(&self, slot: usize) -> Presence {
+        let number = |slot: &Slot| slot.presence.load(Ordering::Relaxed);
+        self.slots.get(slot).map_or(Presence::Gone, |slot| Presence::of(number(slot)))
     }
 
     /// Asks to be woken by the completion of a slot. The caller must check the queue afterwards.

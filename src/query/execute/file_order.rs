@@ -1,6 +1,6 @@
 //! Rows in file order: from the most selective index where that is cheaper, else zone by zone.
 
-use mercato_format::{FormatError, RowOrder};
+use mercato_format::RowOrder;
 
 use crate::query::execute::costs::{PROBE_COST, SCAN_BLOCK_ROWS, SORT_COST, ZONE_ROW_COST};
 use crate::query::execute::{Selections, selection};
@@ -10,6 +10,7 @@ use crate::query::plan::{Plan, Start};
 use crate::query::request::SortDirection;
 use crate::query::scan::file_scan::FileScan;
 use crate::query::scan::selection::LIST_SHARE;
+use crate::query::work_limit::SearchError;
 
 /// A file scan from the start of the plan. An offset into filtered rows is not applied yet.
 pub(crate) fn file_scan(plan: &Plan<'_>) -> FileScan {
@@ -22,7 +23,7 @@ pub(super) fn in_file_order(
     plan: &Plan<'_>,
     wanted: usize,
     selections: &dyn Selections,
-) -> Result<Vec<u32>, FormatError> {
+) -> Result<Vec<u32>, SearchError> {
     let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
     let mut scan = file_scan(plan);
     match (&plan.filter, plan.start) {
@@ -81,11 +82,11 @@ fn by_driver(
     driver: &LeafMatcher<'_>,
     wanted: usize,
     rows: &mut Vec<u32>,
-) -> Result<(), FormatError> {
+) -> Result<(), SearchError> {
     let mut found = Vec::new();
     for ranks in driver.ranks.as_deref().unwrap_or_default() {
         if !driver.data.order().copy_rows(ranks.clone(), &mut found) {
-            return Err(driver.damaged());
+            return Err(driver.damaged().into());
         }
     }
     if !found.is_sorted() {

@@ -15,8 +15,6 @@ mod sort_order;
 
 use std::sync::Arc;
 
-use mercato_format::FormatError;
-
 pub(crate) use file_order::file_scan;
 pub(crate) use sort_order::index_scan;
 
@@ -26,19 +24,22 @@ use crate::query::execute::sort_order::sorted;
 use crate::query::plan::matcher::{LeafMatcher, Node};
 use crate::query::plan::{PaginationMode, Plan, Start};
 use crate::query::scan::selection::Selection;
+use crate::query::work_limit::{SearchError, WorkLimit};
 
 /// A cache of complete selections.
 pub trait Selections: Sync {
-    /// Returns the selection of a filter on a store file; `build` runs on a miss.
+    /// Returns the selection of a filter on a store file; `build` runs on a miss. While another search builds it, `work`
+    /// says whether to go on waiting.
     ///
     /// # Errors
-    /// The error of `build`.
+    /// The error of `build`, or the stop of `work`.
     fn get(
         &self,
         table: mercato_format::Fingerprint,
         filter: &str,
-        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
-    ) -> Result<Arc<Selection>, FormatError>;
+        work: &dyn WorkLimit,
+        build: &mut dyn FnMut() -> Result<Selection, SearchError>,
+    ) -> Result<Arc<Selection>, SearchError>;
 }
 
 /// A cache that keeps nothing.
@@ -49,8 +50,9 @@ impl Selections for NoSelections {
         &self,
         _: mercato_format::Fingerprint,
         _: &str,
-        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
-    ) -> Result<Arc<Selection>, FormatError> {
+        _: &dyn WorkLimit,
+        build: &mut dyn FnMut() -> Result<Selection, SearchError>,
+    ) -> Result<Arc<Selection>, SearchError> {
         build().map(Arc::new)
     }
 }
@@ -71,8 +73,8 @@ pub struct Page {
 /// Executes a plan.
 ///
 /// # Errors
-/// [`FormatError::Corrupt`] when the store file is damaged.
-pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, FormatError> {
+/// When the store file is damaged, or the search is stopped.
+pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, SearchError> {
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
     let mut rows = first_rows(plan, limit.saturating_add(1), selections)?;
     let more = rows.len() > limit;
@@ -90,7 +92,7 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
 ///
 /// # Errors
 /// As [`execute`].
-pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option<u64>, FormatError> {
+pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option<u64>, SearchError> {
     if plan.counts_exactly { count_matches(plan, selections).map(Some) } else { Ok(plan.total_rows()) }
 }
 
@@ -98,7 +100,7 @@ pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option
 ///
 /// # Errors
 /// As [`execute`].
-pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
+pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, SearchError> {
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
     let Start::Offset(offset) = plan.start else {
         return Ok(first_rows(plan, limit, selections)?.len() as u64);
@@ -127,14 +129,14 @@ fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
 ///
 /// # Errors
 /// As [`execute`].
-pub fn count_matches(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
+pub fn count_matches(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, SearchError> {
     match plan.total_rows() {
         Some(total) => Ok(total),
         None => selection(plan, selections).map(|selection| selection.count()),
     }
 }
 
-fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Result<Vec<u32>, FormatError> {
+fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Result<Vec<u32>, SearchError> {
     match plan.sort {
         _ if matches!(plan.filter, Node::Nothing) => Ok(Vec::new()),
         None => in_file_order(plan, wanted, selections),
@@ -143,7 +145,7 @@ fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Re
 }
 
 /// The complete selection of the plan's filter.
-pub(crate) fn selection(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Arc<Selection>, FormatError> {
+pub(crate) fn selection(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Arc<Selection>, SearchError> {
     let mut build = || Selection::of(plan.table, &plan.filter);
-    selections.get(plan.table.fingerprint(), &plan.filter_text, &mut build)
+    selections.get(plan.table.fingerprint(), &plan.filter_text, plan.work, &mut build)
 }

@@ -1,7 +1,5 @@
 //! Rows in the order of a sort column: along its index, or all matches and then the first of them.
 
-use mercato_format::FormatError;
-
 use crate::query::execute::costs::{
     PROBE_COST, SCAN_BLOCK_ROWS, SCAN_VISITS_MIN, SELECTION_BLOCK_ROWS, SORT_COST, TOP_ROW_COST, VISIT_COST,
     ZONE_ROW_COST,
@@ -14,6 +12,7 @@ use crate::query::scan::file_scan::FileScan;
 use crate::query::scan::index_scan::IndexScan;
 use crate::query::scan::selection::{LIST_SHARE, Selection};
 use crate::query::scan::top_k::TopRows;
+use crate::query::work_limit::SearchError;
 
 /// Finds the wanted rows of a plan with a sort column, in their order.
 pub(super) fn sorted(
@@ -21,7 +20,7 @@ pub(super) fn sorted(
     column: usize,
     wanted: usize,
     selections: &dyn Selections,
-) -> Result<Vec<u32>, FormatError> {
+) -> Result<Vec<u32>, SearchError> {
     let offset = if let Start::Offset(offset) = plan.start { offset } else { 0 };
     let indexed = plan.table.column(column)?.order().is_known();
     if indexed {
@@ -38,14 +37,14 @@ pub(super) fn sorted(
     }
     if indexed && offset.saturating_add(wanted as u64) > SORTED_ROWS_MAX {
         let selection = selection(plan, selections)?;
-        return scan_selection(index_scan(plan, column)?.0, &selection, offset, wanted);
+        return scan_selection(plan, index_scan(plan, column)?.0, &selection, offset, wanted);
     }
     top_rows(plan, column, offset, wanted, selections)
 }
 
 /// An index scan along the sort column, restricted to the ranks that the filter allows, and the expected share of rows
 /// that pass the other tests; 0 without other tests.
-pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexScan<'t>, f64), FormatError> {
+pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexScan<'t>, f64), SearchError> {
     let on_sort_column = plan.filter.conjuncts().find(|leaf| leaf.column == column && leaf.ranks.is_some());
     let allowed = on_sort_column.and_then(|leaf| leaf.ranks.as_deref());
     let mut scan = IndexScan::new(plan.table, column, plan.direction, allowed)?;
@@ -67,7 +66,7 @@ fn scan_and_test(
     density: f64,
     offset: u64,
     wanted: usize,
-) -> Result<Option<Vec<u32>>, FormatError> {
+) -> Result<Option<Vec<u32>>, SearchError> {
     let needed = offset as f64 + wanted as f64;
     if needed / density * VISIT_COST > all_matches_cost(plan) {
         return Ok(None);
@@ -109,15 +108,17 @@ fn all_matches_cost(plan: &Plan<'_>) -> f64 {
 
 /// A page too deep to sort in memory: scans the permutation against a complete selection.
 fn scan_selection(
+    plan: &Plan<'_>,
     mut scan: IndexScan<'_>,
     selection: &Selection,
     offset: u64,
     wanted: usize,
-) -> Result<Vec<u32>, FormatError> {
+) -> Result<Vec<u32>, SearchError> {
     let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
     let mut rows = Vec::new();
     let mut candidates = Vec::with_capacity(SELECTION_BLOCK_ROWS);
     loop {
+        plan.work.check()?;
         candidates.clear();
         scan.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
         let at_end = candidates.len() < SELECTION_BLOCK_ROWS;
@@ -138,7 +139,7 @@ fn top_rows(
     offset: u64,
     wanted: usize,
     selections: &dyn Selections,
-) -> Result<Vec<u32>, FormatError> {
+) -> Result<Vec<u32>, SearchError> {
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);
     let position = if let Start::Position(position) = plan.start { Some(position) } else { None };
     let most = plan.table.row_count() as usize;
@@ -148,6 +149,7 @@ fn top_rows(
     if let Node::All = plan.filter {
         let mut scan = FileScan::new(plan.table.row_count(), SortDirection::Ascending, None);
         loop {
+            plan.work.check()?;
             block.clear();
             scan.fill_all(SELECTION_BLOCK_ROWS, &mut block);
             if block.is_empty() {
@@ -159,6 +161,7 @@ fn top_rows(
     let selection = selection(plan, selections)?;
     let mut after = None;
     loop {
+        plan.work.check()?;
         block.clear();
         selection.take_after(after, 0, SELECTION_BLOCK_ROWS, &mut block);
         let Some(last) = block.last() else { return Ok(top.into_rows(skip)) };

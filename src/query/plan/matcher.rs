@@ -6,6 +6,7 @@ use mercato_format::{ColumnData, FormatError, Table};
 
 use crate::query::plan::key_set::KeySet;
 use crate::query::plan::predicate::{Filter, Leaf, Test, highest_key, nan_key};
+use crate::query::work_limit::{SearchError, WorkLimit};
 
 /// Dictionary entries up to which a test becomes a lookup table.
 const LOOKUP_ENTRIES_MAX: u32 = 1 << 20;
@@ -24,6 +25,7 @@ pub(crate) enum Node<'t> {
 #[derive(Debug)]
 pub(crate) struct LeafMatcher<'t> {
     pub(crate) table: &'t Table,
+    pub(crate) work: &'t dyn WorkLimit,
     pub(crate) column: usize,
     pub(crate) data: ColumnData<'t>,
     pub(crate) test: Test,
@@ -39,10 +41,14 @@ pub(crate) struct LeafMatcher<'t> {
 
 impl<'t> Node<'t> {
     /// Compiles a filter: looks up its tests in the indexes.
-    pub(crate) fn new(table: &'t Table, filter: &Filter) -> Result<Node<'t>, FormatError> {
-        let parts = |parts: &[Filter]| -> Result<Vec<Node<'t>>, FormatError> {
+    pub(crate) fn new(
+        table: &'t Table,
+        filter: &Filter,
+        work: &'t dyn WorkLimit,
+    ) -> Result<Node<'t>, SearchError> {
+        let parts = |parts: &[Filter]| -> Result<Vec<Node<'t>>, SearchError> {
             let mut nodes: Vec<Node<'t>> =
-                parts.iter().map(|part| Node::new(table, part)).collect::<Result<_, _>>()?;
+                parts.iter().map(|part| Node::new(table, part, work)).collect::<Result<_, _>>()?;
             nodes.sort_by_key(Node::cost);
             Ok(nodes)
         };
@@ -51,7 +57,7 @@ impl<'t> Node<'t> {
             Filter::Nothing => Node::Nothing,
             Filter::And(inner) => Node::And(parts(inner)?),
             Filter::Or(inner) => Node::Or(parts(inner)?),
-            Filter::Leaf(leaf) => Node::Leaf(Box::new(LeafMatcher::new(table, leaf)?)),
+            Filter::Leaf(leaf) => Node::Leaf(Box::new(LeafMatcher::new(table, leaf, work)?)),
         })
     }
 
@@ -108,7 +114,8 @@ impl<'t> Node<'t> {
 }
 
 impl<'t> LeafMatcher<'t> {
-    fn new(table: &'t Table, leaf: &Leaf) -> Result<LeafMatcher<'t>, FormatError> {
+    fn new(table: &'t Table, leaf: &Leaf, work: &'t dyn WorkLimit) -> Result<LeafMatcher<'t>, SearchError> {
+        work.check()?;
         let data = table.column(leaf.column)?;
         let ranks =
             ranks_of(table, leaf.column, &data, &leaf.test).ok_or_else(|| table.damaged(leaf.column))?;
@@ -127,7 +134,7 @@ impl<'t> LeafMatcher<'t> {
             _ => false,
         };
         let test = leaf.test.clone();
-        Ok(LeafMatcher { table, column: leaf.column, data, test, lookup, ranks, takes_nan, count })
+        Ok(LeafMatcher { table, work, column: leaf.column, data, test, lookup, ranks, takes_nan, count })
     }
 
     /// The number of matching rows, if the indexes give it.

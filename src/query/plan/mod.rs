@@ -22,6 +22,7 @@ use crate::query::request::cursor::{Binding, Cursor, invalid};
 use crate::query::request::filter::Expression;
 use crate::query::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::query::request::{QueryRequest, SortDirection};
+use crate::query::work_limit::{SearchError, Stop, WorkLimit};
 use crate::words::quoted;
 
 /// Limit of rows sorted in memory for one page. A column without sort index cannot be paged deeper by offset.
@@ -36,6 +37,18 @@ pub enum QueryError {
     /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// The search was stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stop),
+}
+
+impl From<SearchError> for QueryError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Format(error) => error.into(),
+            SearchError::Stopped(stop) => stop.into(),
+        }
+    }
 }
 
 /// The pagination mode of a result.
@@ -73,6 +86,8 @@ pub(crate) enum Start {
 #[derive(Debug)]
 pub struct Plan<'t> {
     pub(crate) table: &'t Table,
+    /// Bounds planning and every search of the plan.
+    pub(crate) work: &'t dyn WorkLimit,
     pub(crate) filter: Node<'t>,
     pub(crate) filter_text: String,
     pub(crate) sort: Option<usize>,
@@ -84,18 +99,25 @@ pub struct Plan<'t> {
     query_hash: u64,
 }
 
-/// Plans a request. `identity` names the dataset and its version; cursors are bound to it.
+/// Plans a request. `identity` names the dataset and its version; cursors are bound to it. `work` bounds planning, which
+/// may look at every entry of a dictionary, and every search of the plan.
 ///
 /// # Errors
-/// [`QueryError::Invalid`] with the first [`VALIDATION_ERRORS_MAX`] errors of the request, or [`QueryError::Format`] when the file is damaged.
-pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Result<Plan<'t>, QueryError> {
+/// [`QueryError::Invalid`] with the first [`VALIDATION_ERRORS_MAX`] errors of the request, [`QueryError::Format`] when the file is damaged,
+/// or [`QueryError::Stopped`].
+pub fn plan<'t>(
+    request: &QueryRequest,
+    table: &'t Table,
+    identity: &str,
+    work: &'t dyn WorkLimit,
+) -> Result<Plan<'t>, QueryError> {
     let mut errors = Vec::new();
     let columns = keep(named_columns(request, table), &mut errors);
     let sort = keep(sort_column(request, table).map_err(|error| vec![error]), &mut errors);
-    let filter = match request.filters.as_ref().map(|filters| resolve(table, filters)) {
+    let filter = match request.filters.as_ref().map(|filters| resolve(table, filters, work)) {
         None => Filter::All,
         Some(Ok(filter)) => filter,
-        Some(Err(ResolveError::Format(error))) => return Err(error.into()),
+        Some(Err(ResolveError::Search(error))) => return Err(error.into()),
         Some(Err(ResolveError::Invalid(mut found))) => {
             errors.append(&mut found);
             Filter::Nothing
@@ -111,7 +133,8 @@ pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Res
     let start = start(request, table, sort, query_hash).map_err(|error| QueryError::Invalid(vec![error]))?;
     Ok(Plan {
         table,
-        filter: Node::new(table, &filter)?,
+        work,
+        filter: Node::new(table, &filter, work)?,
         filter_text,
         sort,
         direction: request.direction,

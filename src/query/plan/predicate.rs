@@ -7,6 +7,7 @@ use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, Texts};
 
 use crate::query::plan::key_set::KeySet;
+use crate::query::work_limit::{Stop, WorkLimit};
 
 /// A resolved filter: columns by number, negations at the leaves.
 #[derive(Debug, Clone)]
@@ -102,13 +103,16 @@ impl TextTest {
 
 impl Filter {
     /// A conjunction that merges tests of one column.
-    #[must_use]
-    pub fn all_of(parts: Vec<Filter>) -> Filter {
+    ///
+    /// # Errors
+    /// The stop of `work`: sets may have as many ranges as a dictionary has entries.
+    pub fn all_of(parts: Vec<Filter>, work: &dyn WorkLimit) -> Result<Filter, Stop> {
         let mut merged: Vec<Filter> = Vec::with_capacity(parts.len());
         for part in parts {
+            work.check()?;
             match part {
                 Filter::All => (),
-                Filter::Nothing => return Filter::Nothing,
+                Filter::Nothing => return Ok(Filter::Nothing),
                 Filter::And(inner) => {
                     inner.into_iter().for_each(|part| push_merged(&mut merged, part, KeySet::intersection))
                 }
@@ -116,34 +120,37 @@ impl Filter {
             }
         }
         if merged.iter().any(Filter::is_nothing) {
-            return Filter::Nothing;
+            return Ok(Filter::Nothing);
         }
-        match merged.len() {
+        Ok(match merged.len() {
             0 => Filter::All,
             1 => merged.remove(0),
             _ => Filter::And(merged),
-        }
+        })
     }
 
     /// A disjunction that merges tests of one column.
-    #[must_use]
-    pub fn any_of(parts: Vec<Filter>) -> Filter {
+    ///
+    /// # Errors
+    /// As [`Filter::all_of`].
+    pub fn any_of(parts: Vec<Filter>, work: &dyn WorkLimit) -> Result<Filter, Stop> {
         let mut merged: Vec<Filter> = Vec::with_capacity(parts.len());
         for part in parts {
+            work.check()?;
             match part {
                 Filter::Nothing => (),
-                Filter::All => return Filter::All,
+                Filter::All => return Ok(Filter::All),
                 Filter::Or(inner) => {
                     inner.into_iter().for_each(|part| push_merged(&mut merged, part, KeySet::union))
                 }
                 other => push_merged(&mut merged, other, KeySet::union),
             }
         }
-        match merged.len() {
+        Ok(match merged.len() {
             0 => Filter::Nothing,
             1 => merged.remove(0),
             _ => Filter::Or(merged),
-        }
+        })
     }
 
     fn is_nothing(&self) -> bool {

@@ -3,13 +3,14 @@
 //! Moves negations to the leaves (De Morgan). Nulls never match, as in SQL's three-valued logic.
 
 use memchr::memmem::Finder;
-use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
+use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Table};
 
 use crate::query::plan::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
 use crate::query::plan::key_set::KeySet;
 use crate::query::plan::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
 use crate::query::request::filter::{Condition, Expression, Operator, Scalar};
 use crate::query::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
+use crate::query::work_limit::{SearchError, Stop, VALUES_PER_CHECK, WorkLimit};
 use crate::words::quoted;
 
 /// Why a filter could not be resolved.
@@ -18,17 +19,17 @@ pub enum ResolveError {
     /// The request is invalid.
     #[error("the filter does not fit the schema")]
     Invalid(Vec<ValidationError>),
-    /// The store file is damaged.
+    /// The store file is damaged, or the search was stopped.
     #[error(transparent)]
-    Format(#[from] FormatError),
+    Search(#[from] SearchError),
 }
 
 /// Resolves a filter.
 ///
 /// # Errors
-/// The errors of the filter, the first [`VALIDATION_ERRORS_MAX`], or the damage of the file.
-pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, ResolveError> {
-    let mut resolver = Resolver { table, errors: Vec::new() };
+/// The errors of the filter, the first [`VALIDATION_ERRORS_MAX`], the damage of the file, or the stop of `work`.
+pub fn resolve(table: &Table, expression: &Expression, work: &dyn WorkLimit) -> Result<Filter, ResolveError> {
+    let mut resolver = Resolver { table, work, errors: Vec::new() };
     let filter = resolver.expression(expression, false)?;
     resolver.errors.truncate(VALIDATION_ERRORS_MAX);
     if resolver.errors.is_empty() { Ok(filter) } else { Err(ResolveError::Invalid(resolver.errors)) }
@@ -49,28 +50,29 @@ pub fn column_named(table: &Table, name: &str, pointer: &str) -> Result<usize, V
 
 struct Resolver<'t> {
     table: &'t Table,
+    work: &'t dyn WorkLimit,
     errors: Vec<ValidationError>,
 }
 
 impl Resolver<'_> {
-    fn expression(&mut self, expression: &Expression, negated: bool) -> Result<Filter, FormatError> {
+    fn expression(&mut self, expression: &Expression, negated: bool) -> Result<Filter, SearchError> {
         match (expression, negated) {
             (Expression::Not(inner), _) => self.expression(inner, !negated),
             (Expression::And(parts), false) | (Expression::Or(parts), true) => {
-                Ok(Filter::all_of(self.parts(parts, negated)?))
+                Ok(Filter::all_of(self.parts(parts, negated)?, self.work)?)
             }
             (Expression::Or(parts), false) | (Expression::And(parts), true) => {
-                Ok(Filter::any_of(self.parts(parts, negated)?))
+                Ok(Filter::any_of(self.parts(parts, negated)?, self.work)?)
             }
             (Expression::Condition(condition), _) => self.condition(condition, negated),
         }
     }
 
-    fn parts(&mut self, parts: &[Expression], negated: bool) -> Result<Vec<Filter>, FormatError> {
+    fn parts(&mut self, parts: &[Expression], negated: bool) -> Result<Vec<Filter>, SearchError> {
         parts.iter().map(|part| self.expression(part, negated)).collect()
     }
 
-    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Filter, FormatError> {
+    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Filter, SearchError> {
         if self.errors.len() >= VALIDATION_ERRORS_MAX {
             return Ok(Filter::Nothing);
         }
@@ -112,7 +114,7 @@ impl Resolver<'_> {
         operator: Operator,
         condition: &Condition,
         negated: bool,
-    ) -> Result<Option<Test>, FormatError> {
+    ) -> Result<Option<Test>, SearchError> {
         let Some(meta) = self.table.columns().get(column) else { return Ok(None) };
         if condition.values.is_empty() {
             return Ok(None);
@@ -133,7 +135,9 @@ impl Resolver<'_> {
             (Operator::IsNan | Operator::IsFinite, Some(Scalar::Bool(flag))) => {
                 let data = self.table.column(column)?;
                 let keys = class_keys(&data, operator, *flag != negated);
-                return keys.map(|keys| Some(Test::Keys(keys))).ok_or_else(|| self.table.damaged(column));
+                return keys
+                    .map(|keys| Some(Test::Keys(keys)))
+                    .ok_or_else(|| self.table.damaged(column).into());
             }
             (Operator::IsNull | Operator::IsNan | Operator::IsFinite, _) => {
                 let name = operator.name();
@@ -177,7 +181,7 @@ impl Resolver<'_> {
         operator: Operator,
         bounds: &[Bound],
         negated: bool,
-    ) -> Result<Test, FormatError> {
+    ) -> Result<Test, SearchError> {
         let data = self.table.column(column)?;
         let damaged = || self.table.damaged(column);
         if let ColumnData::Texts(texts) = &data {
@@ -197,15 +201,30 @@ impl Resolver<'_> {
                 Operator::Contains | Operator::StartsWith | Operator::EndsWith,
             ) => {
                 let pattern = text_pattern(operator, bounds);
-                let fits = (0..dictionary.entries).filter(|code| {
-                    let text = dictionary.json.get(*code).and_then(mercato_format::text::json_string_text);
-                    text.is_some_and(|text| pattern.fits(&text))
-                });
-                KeySet::of_ranges(fits.map(|code| (code.into(), code.into())).collect())
+                KeySet::of_ranges(self.fitting_codes(dictionary, &pattern)?)
             }
             _ => keys_of(&data, operator, bounds).ok_or_else(damaged)?,
         };
         Ok(Test::Keys(complement_if(&data, keys, negated)))
+    }
+
+    /// The codes of the entries that match a pattern, each as a range.
+    fn fitting_codes(
+        &self,
+        dictionary: &Dictionary<'_>,
+        pattern: &TextPattern,
+    ) -> Result<Vec<(u128, u128)>, Stop> {
+        let mut codes = Vec::new();
+        for code in 0..dictionary.entries {
+            if (code as usize).is_multiple_of(VALUES_PER_CHECK) {
+                self.work.check()?;
+            }
+            let text = dictionary.json.get(code).and_then(mercato_format::text::json_string_text);
+            if text.is_some_and(|text| pattern.fits(&text)) {
+                codes.push((code.into(), code.into()));
+            }
+        }
+        Ok(codes)
     }
 
     fn refuse(&mut self, reason: Reason, condition: &Condition, message: impl Into<String>, hint: &str) {

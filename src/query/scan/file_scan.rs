@@ -1,11 +1,11 @@
 //! Scans a table in file order or in reverse, zone by zone, and stops when enough rows are found.
 
-use mercato_format::FormatError;
 use mercato_format::column::ZONE_ROWS;
 
 use crate::query::plan::key_set::Coverage;
 use crate::query::plan::matcher::Node;
 use crate::query::request::SortDirection;
+use crate::query::work_limit::SearchError;
 
 /// A resumable scan in file order.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl FileScan {
         max: usize,
         zones: usize,
         rows: &mut Vec<u32>,
-    ) -> Result<(), FormatError> {
+    ) -> Result<(), SearchError> {
         let wanted = rows.len().saturating_add(max);
         let mut mask = [0u8; ZONE_ROWS];
         for _ in 0..zones {
@@ -77,7 +77,7 @@ impl FileScan {
         wanted: usize,
         mask: &mut [u8; ZONE_ROWS],
         rows: &mut Vec<u32>,
-    ) -> Result<(), FormatError> {
+    ) -> Result<(), SearchError> {
         let ascending = self.direction == SortDirection::Ascending;
         let zone = if ascending { self.start as usize } else { self.end as usize - 1 } / ZONE_ROWS;
         let zone_start = u32::try_from(zone * ZONE_ROWS).unwrap_or(u32::MAX);

@@ -1,14 +1,15 @@
 //! Tests single rows in any order, for rows found by an index.
 
-use mercato_format::{ColumnData, FormatError};
+use mercato_format::ColumnData;
 
 use crate::query::plan::key_set::KeySet;
 use crate::query::plan::matcher::{LeafMatcher, Node};
 use crate::query::plan::predicate::Test;
+use crate::query::work_limit::SearchError;
 
 impl Node<'_> {
     /// Keeps the rows that match, in their order.
-    pub(crate) fn retain(&self, rows: &mut Vec<u32>) -> Result<(), FormatError> {
+    pub(crate) fn retain(&self, rows: &mut Vec<u32>) -> Result<(), SearchError> {
         match self {
             Node::All => Ok(()),
             Node::Nothing => {
@@ -28,7 +29,7 @@ impl Node<'_> {
     }
 
     /// Marks the rows that match with 1, the others with 0.
-    fn mask_rows(&self, rows: &[u32], mask: &mut [u8]) -> Result<(), FormatError> {
+    fn mask_rows(&self, rows: &[u32], mask: &mut [u8]) -> Result<(), SearchError> {
         match self {
             Node::All => mask.fill(1),
             Node::Nothing => mask.fill(0),
@@ -49,7 +50,8 @@ impl Node<'_> {
 }
 
 impl LeafMatcher<'_> {
-    fn retain(&self, rows: &mut Vec<u32>) -> Result<(), FormatError> {
+    fn retain(&self, rows: &mut Vec<u32>) -> Result<(), SearchError> {
+        self.work.check()?;
         let mut damaged = false;
         rows.retain(|row| {
             self.passes(*row).unwrap_or_else(|| {
@@ -57,15 +59,16 @@ impl LeafMatcher<'_> {
                 false
             })
         });
-        if damaged { Err(self.damaged()) } else { Ok(()) }
+        if damaged { Err(self.damaged().into()) } else { Ok(()) }
     }
 
-    fn mask_rows(&self, rows: &[u32], mask: &mut [u8]) -> Result<(), FormatError> {
+    fn mask_rows(&self, rows: &[u32], mask: &mut [u8]) -> Result<(), SearchError> {
+        self.work.check()?;
         let marks = rows.iter().zip(mask).try_for_each(|(row, slot)| {
             *slot = self.passes(*row)?.into();
             Some(())
         });
-        marks.ok_or_else(|| self.damaged())
+        marks.ok_or_else(|| self.damaged().into())
     }
 
     /// Whether a row passes; `None` when the file is damaged.

@@ -1,18 +1,23 @@
 //! Complete selections: the rows of a filter as a list while they are few, else as a bitmap with match counts before
 //! each zone, so that any match is found by its number.
 
+use std::ops::Range;
+
+use mercato_format::Table;
 use mercato_format::column::ZONE_ROWS;
-use mercato_format::{FormatError, Table};
-use rayon::prelude::*;
 
 use crate::query::plan::key_set::Coverage;
 use crate::query::plan::matcher::Node;
+use crate::query::scan::helpers::evaluate_parts;
+use crate::query::work_limit::SearchError;
 
 /// A list is used while at most one row in this many matches.
 pub(crate) const LIST_SHARE: u64 = 32;
 const ZONE_WORDS: usize = ZONE_ROWS / 64;
-/// Zones of one parallel task.
-const ZONES_PER_TASK: usize = 16;
+/// Zones that one thread evaluates at a time.
+const ZONES_PER_PART: usize = 16;
+/// Rows found by an index that are tested at a time.
+const ROWS_PER_BLOCK: usize = 4096;
 
 /// Selected rows in row order.
 #[derive(Debug)]
@@ -28,20 +33,20 @@ enum Rows {
 
 impl Selection {
     /// Evaluates a filter over the whole table.
-    pub(crate) fn of(table: &Table, filter: &Node<'_>) -> Result<Selection, FormatError> {
+    pub(crate) fn of(table: &Table, filter: &Node<'_>) -> Result<Selection, SearchError> {
         if let Some(list) = list_by_index(table, filter)? {
             return Ok(Selection { rows: Rows::List(list) });
         }
         let rows = table.row_count() as usize;
-        let zones: Vec<usize> = (0..rows.div_ceil(ZONE_ROWS)).collect();
-        let parts: Vec<Vec<u64>> = zones
-            .par_chunks(ZONES_PER_TASK)
-            .map(|zones| bitmap_of(filter, zones, rows))
-            .collect::<Result<_, FormatError>>()?;
+        let zones = rows.div_ceil(ZONE_ROWS);
+        let parts = evaluate_parts(zones.div_ceil(ZONES_PER_PART), |part| {
+            let first = part * ZONES_PER_PART;
+            bitmap_of(filter, first..zones.min(first + ZONES_PER_PART), rows)
+        })?;
         Ok(Selection::from_words(parts.concat(), table.row_count()))
     }
 
-    fn from_words(words: Vec<u64>, rows: u32) -> Selection {
+    pub(crate) fn from_words(words: Vec<u64>, rows: u32) -> Selection {
         let mut before_zone = Vec::with_capacity(words.len() / ZONE_WORDS + 2);
         let mut sum = 0u32;
         before_zone.push(0);
@@ -165,13 +170,13 @@ fn bits(mut word: u64, base: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-fn bitmap_of(filter: &Node<'_>, zones: &[usize], rows: usize) -> Result<Vec<u64>, FormatError> {
+fn bitmap_of(filter: &Node<'_>, zones: Range<usize>, rows: usize) -> Result<Vec<u64>, SearchError> {
     let mut words = Vec::with_capacity(zones.len() * ZONE_WORDS);
     let mut mask = [0u8; ZONE_ROWS];
     for zone in zones {
         let count = ZONE_ROWS.min(rows - zone * ZONE_ROWS);
         let mask = mask.get_mut(..count).unwrap_or_default();
-        match filter.zone(*zone, mask)? {
+        match filter.zone(zone, mask)? {
             Coverage::None => mask.fill(0),
             Coverage::All => mask.fill(1),
             Coverage::Some => (),
@@ -194,7 +199,7 @@ fn pack(marks: &[u8]) -> u64 {
 }
 
 /// The matches found by the most selective index, if they are few.
-fn list_by_index(table: &Table, filter: &Node<'_>) -> Result<Option<Vec<u32>>, FormatError> {
+fn list_by_index(table: &Table, filter: &Node<'_>) -> Result<Option<Vec<u32>>, SearchError> {
     let Some(driver) = filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).min_by_key(|leaf| leaf.count())
     else {
         return Ok(matches!(filter, Node::Nothing).then(Vec::new));
@@ -207,13 +212,18 @@ fn list_by_index(table: &Table, filter: &Node<'_>) -> Result<Option<Vec<u32>>, F
     let mut rows = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
     let ranges = driver.ranks.as_deref().unwrap_or_default();
     if !ranges.iter().all(|ranks| order.copy_rows(ranks.clone(), &mut rows)) {
-        return Err(driver.damaged());
+        return Err(driver.damaged().into());
     }
     if !rows.is_sorted() {
         rows.sort_unstable();
     }
-    filter.retain(&mut rows)?;
-    Ok(Some(rows))
+    let mut matching = Vec::new();
+    for block in rows.chunks(ROWS_PER_BLOCK) {
+        let mut block = block.to_vec();
+        filter.retain(&mut block)?;
+        matching.append(&mut block);
+    }
+    Ok(Some(matching))
 }
 
 #[cfg(test)]

@@ -3,18 +3,19 @@
 
 use mercato_format::array::UintArray;
 use mercato_format::column::ZONE_ROWS;
-use mercato_format::{ColumnData, FormatError, Numbers, Zone};
+use mercato_format::{ColumnData, Numbers, Texts, Zone};
 
 use crate::query::plan::key_set::{Coverage, KeySet};
 use crate::query::plan::matcher::{LeafMatcher, Node};
-use crate::query::plan::predicate::Test;
+use crate::query::plan::predicate::{Test, TextTest};
+use crate::query::work_limit::{SearchError, VALUES_PER_CHECK};
 
 /// One byte per row: 1 for a match.
 pub(crate) type Mask = [u8];
 
 impl Node<'_> {
     /// Returns whether none, all or some rows of a zone match; `mask` marks some. It has one byte per row.
-    pub(crate) fn zone(&self, zone: usize, mask: &mut Mask) -> Result<Coverage, FormatError> {
+    pub(crate) fn zone(&self, zone: usize, mask: &mut Mask) -> Result<Coverage, SearchError> {
         match self {
             Node::All => Ok(Coverage::All),
             Node::Nothing => Ok(Coverage::None),
@@ -32,7 +33,7 @@ fn combine(
     mask: &mut Mask,
     decisive: Coverage,
     fold: impl Fn(&mut u8, u8),
-) -> Result<Coverage, FormatError> {
+) -> Result<Coverage, SearchError> {
     let neutral = if decisive == Coverage::None { Coverage::All } else { Coverage::None };
     let mut marked = false;
     let mut other = [0u8; ZONE_ROWS];
@@ -53,27 +54,44 @@ fn combine(
 }
 
 impl LeafMatcher<'_> {
-    fn zone(&self, zone: usize, mask: &mut Mask) -> Result<Coverage, FormatError> {
+    fn zone(&self, zone: usize, mask: &mut Mask) -> Result<Coverage, SearchError> {
         let facts = self.data.zones().get(zone).ok_or_else(|| self.damaged())?;
         let start = zone * ZONE_ROWS;
         let coverage = self.classify(&facts, mask.len());
         if coverage != Coverage::Some {
             return Ok(coverage);
         }
+        self.work.check()?;
         match &self.test {
             Test::Keys(keys) => self.keys_mask(keys, start, mask),
             Test::IsNull => self.null_mask(start, mask, 0),
             Test::NotNull => self.null_mask(start, mask, 1),
             Test::Text(test) => {
-                let ColumnData::Texts(texts) = &self.data else { return Err(self.damaged()) };
-                (start..).zip(mask.iter_mut()).try_for_each(|(row, slot)| {
-                    *slot = test.passes(texts, u32::try_from(row).ok()?)?.into();
-                    Some(())
-                })
+                let ColumnData::Texts(texts) = &self.data else { return Err(self.damaged().into()) };
+                return self.text_mask(texts, test, start, mask).map(|()| Coverage::Some);
             }
         }
         .map(|()| Coverage::Some)
-        .ok_or_else(|| self.damaged())
+        .ok_or_else(|| self.damaged().into())
+    }
+
+    /// Texts may be long, so there are further checks inside a zone.
+    fn text_mask(
+        &self,
+        texts: &Texts<'_>,
+        test: &TextTest,
+        start: usize,
+        mask: &mut Mask,
+    ) -> Result<(), SearchError> {
+        for (number, part) in mask.chunks_mut(VALUES_PER_CHECK).enumerate() {
+            self.work.check()?;
+            let marked = (start + number * VALUES_PER_CHECK..).zip(part).try_for_each(|(row, slot)| {
+                *slot = test.passes(texts, u32::try_from(row).ok()?)?.into();
+                Some(())
+            });
+            marked.ok_or_else(|| self.damaged())?;
+        }
+        Ok(())
     }
 
     /// The coverage according to the zone map alone.

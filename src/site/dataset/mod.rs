@@ -23,11 +23,11 @@ use std::sync::Arc;
 
 use crate::access::RequestKind;
 use crate::catalog::{Dataset, FormatError};
-use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use crate::http::{App, ProcessorLimit};
 use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
@@ -60,6 +60,8 @@ struct Opened<'a> {
     visit: &'a Visit,
     dataset: Arc<Dataset>,
     words: &'static DatasetWords,
+    /// Bounds all searches for the page together.
+    work: ProcessorLimit,
 }
 
 impl Opened<'_> {
@@ -136,7 +138,10 @@ fn page_of_dataset(
     let found = crate::http::find_dataset(app, request);
     let visit = Visit::of(app, request, known)?;
     let words = DatasetWords::of(visit.language);
-    let answered = found.and_then(|dataset| page(&Opened { app, request, visit: &visit, dataset, words }));
+    let answered = found.and_then(|dataset| {
+        let work = ProcessorLimit::of(app, request);
+        page(&Opened { app, request, visit: &visit, dataset, words, work })
+    });
     answered.or_else(|refusal| missing::answer(app, request, &visit, refusal))
 }
 
@@ -208,7 +213,8 @@ fn sell(
     let form = Form::read(request, fields)?;
     crate::http::hold_for_account(app, request, customer.account.id(), kind)?;
     let words = DatasetWords::of(visit.language);
-    let opened = Opened { app, request, visit: &visit, dataset, words };
+    let work = ProcessorLimit::of(app, request);
+    let opened = Opened { app, request, visit: &visit, dataset, words, work };
     let Outcome { response, rows, credits } = sale(&opened, &form, &customer)?;
     request.log.rows = rows;
     request.log.credits = credits;

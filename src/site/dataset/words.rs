@@ -201,6 +201,8 @@ words! {
         problem_credits: "Your credits are not enough for these rows. Nothing was charged.", "I tuoi crediti non bastano per queste righe. Non è stato addebitato nulla.";
         problem_stale: "The dataset has changed since you saw the price. Nothing was charged; look at it again.",
             "Il dataset è cambiato da quando hai visto il prezzo. Non è stato addebitato nulla: guardalo di nuovo.";
+        problem_too_expensive: "Finding these rows takes more work than one request may cause. Nothing was charged: narrow the view, or stream it with your key.",
+            "Trovare queste righe richiede più lavoro di quanto possa causarne una singola richiesta. Non è stato addebitato nulla: restringi la vista oppure leggila in streaming con la tua chiave.";
         problem_busy: "This file is already on its way to you. Wait until it has arrived.", "Questo file è già in arrivo. Aspetta che sia completo.";
         rows_caption: "Rows {} to {} of the view, version {}", "Righe da {} a {} della vista, versione {}";
         rows_none: "The view holds no rows", "La vista non contiene righe";

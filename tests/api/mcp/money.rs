@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answered, fault, message, post, site, stateless, structured};
 use crate::harness::{Ask, Site};
+use crate::query::work;
 
 #[track_caller]
 fn credits(site: &Site, key: &str) -> u64 {
@@ -201,4 +202,16 @@ fn estimates_exactly_what_query_costs() {
 fn without_slug(mut arguments: Value) -> Value {
     arguments.as_object_mut().unwrap().remove("slug");
     arguments
+}
+
+#[test]
+fn refuses_calls_that_take_too_much_work_for_nothing() {
+    let site = work::site(&work::TENTH);
+    let key = site.paying_key(1_000);
+    let arguments: Value = serde_json::from_str(&work::costly(json!({ "slug": "cities" }))).unwrap();
+    for tool in ["query_rows", "estimate_cost"] {
+        let fault = fault(&site, &key, tool, arguments.clone());
+        assert!(fault.contains("QUERY_TOO_EXPENSIVE") && fault.contains("narrow"), "{fault}");
+    }
+    assert_eq!(credits(&site, &key), 1_000);
 }

@@ -135,7 +135,8 @@ fn cuts_clients_that_do_not_read() {
     wait_until("every worker is free", || metric(&site, "mercato_workers_free{pool=\"page\"}") == 8);
 }
 
-/// As many streams as may run can stall, and pages do not notice; one more is told to come back.
+/// As many streams as may run can stall, and pages do not notice; one more is told to come back. One account holds half of
+/// their workers, so it takes two to hold all.
 #[test]
 fn confines_stalled_streams_to_their_workers() {
     let site = Site::empty(&[
@@ -149,9 +150,9 @@ fn confines_stalled_streams_to_their_workers() {
         "50",
     ]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(200_000));
-    let key = site.paying_key(100_000_000);
+    let (key, other) = (site.paying_key(100_000_000), site.paying_key(100_000_000));
     let body = r#"{"limit":200000}"#;
-    let begin = || {
+    let begin = |key: &str| {
         let mut raw = Raw::connect(site.address());
         raw.send(format!(
             "POST /api/v1/datasets/cities/query/stream HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nContent-Length: {}\r\n\r\n{body}",
@@ -161,14 +162,17 @@ fn confines_stalled_streams_to_their_workers() {
         raw.stream().read_exact(&mut first).unwrap();
         (raw, first)
     };
-    let (first, second) = (begin(), begin());
+    let refused = |key: &str| {
+        let ask = Ask::post("/api/v1/datasets/cities/query/stream", body).header("X-Api-Key", key);
+        let refused = exchange(site.address(), &ask);
+        assert_eq!(refused.refusal(), (503, "UNAVAILABLE".to_owned(), "BUSY".to_owned()));
+        assert_eq!(refused.header("Retry-After"), Some("1"));
+    };
+    let first = begin(&key);
+    refused(&key);
+    let second = begin(&other);
     assert_eq!((&first.1, &second.1), (b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n"));
-    let third = exchange(
-        site.address(),
-        &Ask::post("/api/v1/datasets/cities/query/stream", body).header("X-Api-Key", &key),
-    );
-    assert_eq!(third.refusal(), (503, "UNAVAILABLE".to_owned(), "BUSY".to_owned()));
-    assert_eq!(third.header("Retry-After"), Some("1"));
+    refused(&site.paying_key(100_000_000));
     assert_eq!(site.query("cities", &key, r#"{"limit":1}"#).status, 200);
     drop((first, second));
     wait_until("both workers have noticed that their clients left", || {

@@ -6,5 +6,6 @@ mod conformance;
 mod fake;
 mod forms;
 mod limits;
+mod presence;
 pub mod raw;
 mod refusals;

@@ -6,6 +6,7 @@ mod formats;
 mod idempotency;
 mod money;
 mod stream;
+pub mod work;
 
 use serde_json::{Value, json};
 

@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 IN_PROGRESS = "IDEMPOTENCY_KEY_IN_USE"
-LASTING = frozenset({"DATASET_QUARANTINED", "VERSION_QUARANTINED"})
-"""Reasons of a 503 that ends only when an operator acts."""
+LASTING = frozenset({"DATASET_QUARANTINED", "VERSION_QUARANTINED", "QUERY_TOO_EXPENSIVE"})
+"""Reasons of a 503 that the same request meets again: until an operator acts, or at all."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::query::query_input::refuse;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
 use crate::words::quoted;
 
@@ -38,13 +39,14 @@ pub(in crate::http) fn of_query(
     dataset: &Dataset,
     asked: &QueryRequest,
     now: Moment,
+    work: &ProcessorLimit,
 ) -> Result<DatasetVersion, ApiError> {
     let walked = asked.cursor_fingerprint().and_then(|content| dataset.version_of_content(content));
     let version = match asked.version() {
         None => walked.unwrap_or(&dataset.current),
         Some(name) => {
             let version =
-                named(dataset, name, "/version").map_err(|fault| with_others(dataset, asked, fault))?;
+                named(dataset, name, "/version").map_err(|fault| with_others(dataset, asked, fault, work))?;
             let differs =
                 |walked: &&DatasetVersion| walked.table.fingerprint() != version.table.fingerprint();
             if let Some(walked) = walked.filter(differs) {
@@ -85,10 +87,16 @@ pub(in crate::http) fn named<'d>(
 }
 
 /// The fault of the name, and those that the columns of the current version show.
-fn with_others(dataset: &Dataset, asked: &QueryRequest, fault: ValidationError) -> ApiError {
+fn with_others(
+    dataset: &Dataset,
+    asked: &QueryRequest,
+    fault: ValidationError,
+    work: &ProcessorLimit,
+) -> ApiError {
     let mut faults = vec![fault];
     let asked = asked.clone().without_cursor();
-    if let Err(QueryError::Invalid(more)) = query::plan(&asked, &dataset.current.table, dataset.slug()) {
+    if let Err(QueryError::Invalid(more)) = query::plan(&asked, &dataset.current.table, dataset.slug(), work)
+    {
         faults.extend(more);
     }
     refuse(faults)

@@ -11,6 +11,7 @@ use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::query_input::Asked;
 use crate::http::handlers::query::uncharged;
 use crate::http::incoming::{Incoming, Method};
+use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Spending;
@@ -39,16 +40,17 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let body = request.read_json_body()?;
     let asked = Asked::estimate(&body);
     let dataset = find_for_key(app, request)?;
-    let asked = asked.or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = asked.or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
     let (rows, spending) = match asked.purpose() {
         Purpose::Download => {
             verified(&app.catalog, dataset.slug(), &version)?;
             (version.table.row_count().into(), Spending::Download)
         }
         purpose => {
-            let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
+            let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
             let rows = query.row_count()?;
             match purpose {
                 Purpose::Stream => (rows, Spending::Stream { limit: query.plan().limit() }),

@@ -19,6 +19,7 @@ use crate::http::handlers::query::credits_warning::with_credits_warning;
 use crate::http::handlers::query::query_input::{Asked, Wanted, claim, format, named_format};
 use crate::http::handlers::query::sale::{Buyer, Offer, Sold};
 use crate::http::incoming::{Incoming, Method};
+use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Receipt;
@@ -79,13 +80,14 @@ fn answer(
     let dataset = find_for_key(app, request)?;
     let format = format(request, named)?;
     refuse_tags(request)?;
-    let asked = asked.or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = asked.or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
     let buyer = Buyer::of(request)?;
     let account = buyer.account.clone();
     let claimed = claim(app, buyer, &dataset, version, Wanted::Page, content)?;
-    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     if request.method() == Method::Head {
         return Ok(described(format, &claimed.version).with_credits(0, account.credits()));
     }

@@ -8,6 +8,7 @@ use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::incoming::Incoming;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
@@ -116,7 +117,11 @@ impl Asked {
     }
 
     /// The sound request; of a faulty one the faults, also those that only the columns of the dataset show.
-    pub(in crate::http) fn or_all_faults(self, dataset: &Dataset) -> Result<QueryRequest, ApiError> {
+    pub(in crate::http) fn or_all_faults(
+        self,
+        dataset: &Dataset,
+        work: &ProcessorLimit,
+    ) -> Result<QueryRequest, ApiError> {
         match self {
             Self::Sound(request) => Ok(request),
             Self::Faulty(mut faults, rest) => {
@@ -125,7 +130,9 @@ impl Asked {
                     faults.push(fault);
                     &dataset.current
                 });
-                if let Err(QueryError::Invalid(more)) = query::plan(&rest, &version.table, dataset.slug()) {
+                if let Err(QueryError::Invalid(more)) =
+                    query::plan(&rest, &version.table, dataset.slug(), work)
+                {
                     faults.extend(more);
                 }
                 Err(refuse(faults))
@@ -147,14 +154,16 @@ pub(in crate::http) fn refuse(faults: Vec<ValidationError>) -> ApiError {
     ApiError::bad_request(faults.into_iter().map(body).collect())
 }
 
-/// Why there is no plan: the request is at fault, or the store file.
+/// Why there is no plan: the request is at fault, or the store file, or planning takes too long.
 pub(in crate::http) fn not_planned(
     error: QueryError,
     broken: impl FnOnce(FormatError) -> ApiError,
+    work: &ProcessorLimit,
 ) -> ApiError {
     match error {
         QueryError::Invalid(faults) => refuse(faults),
         QueryError::Format(error) => broken(error),
+        QueryError::Stopped(stop) => work.refusal(stop),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::pending_charge::PendingCharge;
 use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim};
 use crate::http::incoming::Incoming;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query::{Page, QueryRequest};
@@ -87,8 +88,9 @@ impl<'o> Offer<'o> {
         slug: &'o str,
         claimed: &'o Claimed,
         asked: &QueryRequest,
+        work: &'o ProcessorLimit,
     ) -> Result<Self, ApiError> {
-        let query = CheckedQuery::new(app, slug, &claimed.version, asked)?;
+        let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
         let Buyer { account, key, at, .. } = buyer;
         app.ledger.can_afford_anything(account, key, Spending::Query, claimed.claim.as_ref(), at)?;
         Ok(Self { app, buyer, slug, claimed, query })
@@ -135,11 +137,12 @@ pub fn sell_page<T>(
     buyer: Buyer<'_>,
     dataset: &Dataset,
     body: &[u8],
+    work: &ProcessorLimit,
     print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
 ) -> Result<(Sold<T>, DatasetVersion), ApiError> {
-    let asked = Asked::json(body, QUERY_LIMIT_MAX).or_all_faults(dataset)?;
-    let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
+    let asked = Asked::json(body, QUERY_LIMIT_MAX).or_all_faults(dataset, work)?;
+    let version = dataset_version::of_query(dataset, &asked, buyer.at, work)?;
     let claimed = claim(app, buyer, dataset, version, Wanted::Page, body)?;
-    let sold = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?.sell(print)?;
+    let sold = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, work)?.sell(print)?;
     Ok((sold, claimed.version))
 }

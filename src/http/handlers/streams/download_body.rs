@@ -95,7 +95,8 @@ fn broken_off(
     end: StreamEnd,
 ) -> StreamEnd {
     match broken {
-        Break::Client => {}
+        // A download searches for nothing.
+        Break::Client | Break::TooExpensive => {}
         Break::Books(reason) => tracing::error!(request_id, reason, "a download is not settled yet"),
         Break::Damaged(reason) => {
             tracing::error!(request_id, reason, "a download broke off");

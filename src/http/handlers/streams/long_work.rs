@@ -8,6 +8,7 @@ use crate::http::app::App;
 use crate::http::content::exports::Exports;
 use crate::http::framing::stream_body::{ChunkSink, StreamEnd};
 use crate::ledger::{Ledger, Reservation};
+use crate::query::{SearchError, Stop};
 use crate::render::ParallelEncoder;
 
 /// The parts of the server that a stream or a download holds while it runs.
@@ -40,6 +41,8 @@ pub(super) enum Break {
     Damaged(String),
     /// The books could not be written.
     Books(String),
+    /// The search for the next rows takes too long.
+    TooExpensive,
 }
 
 impl From<std::io::Error> for Break {
@@ -51,6 +54,16 @@ impl From<std::io::Error> for Break {
 impl From<FormatError> for Break {
     fn from(error: FormatError) -> Self {
         Self::Damaged(error.to_string())
+    }
+}
+
+impl From<SearchError> for Break {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Format(error) => error.into(),
+            SearchError::Stopped(Stop::TooExpensive) => Self::TooExpensive,
+            SearchError::Stopped(Stop::ClientLeft) => Self::Client,
+        }
     }
 }
 

@@ -14,10 +14,11 @@ use crate::http::handlers::catalog::dataset_answer::out_of_service_now;
 use crate::http::handlers::streams::long_work::{Break, LongWork, place};
 use crate::http::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::http::handlers::streams::stream_end::End;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::ledger::{Pending, Reservation};
 use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
-use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
+use crate::query::{self, Plan, QueryError, QueryRequest, RowStream, SearchError};
 use crate::render::{
     ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter, Tally, XlsxEncoder,
 };
@@ -42,6 +43,8 @@ pub(super) struct RowEvents {
     /// Rows at the beginning of the response that the client has already.
     pub(super) passed_over: u64,
     pub(super) reservation: Reservation,
+    /// Bounds the search for the first rows, and each search for the next ones.
+    pub(super) work: ProcessorLimit,
     pub(super) request_id: String,
 }
 
@@ -62,8 +65,10 @@ impl RowEvents {
     /// Sends every row.
     fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
         let table = &self.version.table;
-        let plan = query::plan(&self.asked, table, &self.slug).map_err(|error| match error {
+        self.work.renew();
+        let plan = query::plan(&self.asked, table, &self.slug, &self.work).map_err(|error| match error {
             QueryError::Format(error) => error.into(),
+            QueryError::Stopped(stop) => SearchError::from(stop).into(),
             QueryError::Invalid(_) => {
                 Break::Damaged("a request that was planned cannot be planned again".to_owned())
             }
@@ -156,16 +161,21 @@ impl RowEvents {
     fn break_off(self, sink: &mut ChunkSink<'_>, broken: &Break) -> StreamEnd {
         if let Break::Damaged(reason) | Break::Books(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
-            if matches!(broken, Break::Damaged(_)) {
+        }
+        let refusal = match broken {
+            Break::Client => None,
+            Break::TooExpensive => Some(self.work.refusal_of_stream()),
+            Break::Damaged(reason) => {
                 self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
+                Some(out_of_service_now(&self.app.catalog, &self.slug, &self.version))
             }
-            if self.output == Output::Text(Format::Sse) {
-                let refusal =
-                    Response::error(&out_of_service_now(&self.app.catalog, &self.slug, &self.version));
-                let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
-                // The client may have left too; the response is cut in any case.
-                drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
-            }
+            Break::Books(_) => Some(out_of_service_now(&self.app.catalog, &self.slug, &self.version)),
+        };
+        if let Some(refusal) = refusal.filter(|_| self.output == Output::Text(Format::Sse)) {
+            let refusal = Response::error(&refusal);
+            let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
+            // The client may have left too; the response is cut in any case.
+            drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
         }
         broken.settle(self.reservation, self.passed_over, sink, self.app.clock.now())
     }
@@ -293,6 +303,7 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
             return Ok(if self.ended { Next::End } else { Next::Nothing });
         }
         let rows: Vec<u32> = self.held.drain(..ready).collect();
+        self.stream_of.work.renew();
         let before = self.queued;
         self.queued = before.saturating_add(u64::try_from(ready).unwrap_or(u64::MAX));
         self.size = self.size.saturating_mul(4).min(self.rows_of_a_unit());
@@ -322,6 +333,9 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
         let step = usize::try_from(self.to_pass).unwrap_or(usize::MAX).min(STREAM_ROWS_MAX);
         self.ended = !self.stream.next_batch(step, &mut self.found)?;
         self.to_pass = self.to_pass.saturating_sub(u64::try_from(self.found.len()).unwrap_or(u64::MAX));
+        if !self.found.is_empty() {
+            self.stream_of.work.renew();
+        }
         self.last = self.found.last().copied().or(self.last);
         self.found.clear();
         self.line.ping_if_silent()?;
@@ -342,6 +356,7 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
     /// The cursor behind the last row, where a further one exists.
     fn next_cursor(&mut self) -> Result<Option<String>, Break> {
         let Some(last) = self.last else { return Ok(None) };
+        self.stream_of.work.renew();
         loop {
             match self.stream.has_more(last)? {
                 Some(true) => return Ok(Some(self.plan.cursor_after(last)?)),

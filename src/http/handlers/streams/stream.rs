@@ -17,6 +17,7 @@ use crate::http::handlers::query::uncharged;
 use crate::http::handlers::streams::row_stream::RowEvents;
 use crate::http::handlers::streams::stream_end::TRAILERS;
 use crate::http::incoming::{Incoming, Method};
+use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{Reservation, Spending};
@@ -62,7 +63,8 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find_for_key(app, request)?;
     let output = stream_format(request, summary)?;
     refuse_tags(request)?;
-    let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset, &work)?;
     let last_event = request.header("Last-Event-ID");
     let of_header = |refusal: ApiError| {
         if last_event.is_some() { refusal.pointing(CURSOR, "Last-Event-ID") } else { refusal }
@@ -71,12 +73,12 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
     }
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
     let wanted = content_under_a_key(request, &body);
     let buyer = Buyer::of(request)?;
     let claimed = claim(app, buyer, &dataset, version, Wanted::Stream, &wanted)?;
     let claimed = claimed.resumed_behind(passed_over)?;
-    let set_aside = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked).map_err(of_header)?;
+    let set_aside = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked, &work).map_err(of_header)?;
     let SetAside { reservation, total } = set_aside;
     let (is_replayed, reserved, remaining) =
         (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
@@ -92,6 +94,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         summary,
         passed_over,
         reservation,
+        work,
         request_id: request.request_id().to_owned(),
     };
     let coding = coding_of(request, output);
@@ -122,8 +125,9 @@ impl SetAside {
         slug: &str,
         claimed: &Claimed,
         asked: &QueryRequest,
+        work: &ProcessorLimit,
     ) -> Result<Self, ApiError> {
-        let query = CheckedQuery::new(app, slug, &claimed.version, asked)?;
+        let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
         let Buyer { account, key, at, .. } = buyer;
         let spending = Spending::Stream { limit: query.plan().limit() };
         if !claimed.is_paid {
@@ -149,11 +153,12 @@ pub fn stream_rows(
     dataset: &Dataset,
     body: &[u8],
     output: Output,
+    work: ProcessorLimit,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::json(body, STREAM_LIMIT_MAX).or_all_faults(dataset)?;
-    let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
+    let asked = Asked::json(body, STREAM_LIMIT_MAX).or_all_faults(dataset, &work)?;
+    let version = dataset_version::of_query(dataset, &asked, buyer.at, &work)?;
     let claimed = claim(app, buyer, dataset, version, Wanted::Stream, body)?;
-    let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
@@ -163,6 +168,7 @@ pub fn stream_rows(
         summary: false,
         passed_over: 0,
         reservation,
+        work,
         request_id: buyer.request_id.to_owned(),
     };
     let response = Response::stream(content_type(output), Box::new(events));

@@ -59,7 +59,7 @@ pub(super) fn rows(opened: &Opened<'_>, found: &[Condition]) -> Result<Vec<Condi
     let mut rows = Vec::with_capacity(found.len());
     for (number, condition) in found.iter().enumerate() {
         let Some(meta) = table.columns().get(condition.column) else { continue };
-        let refused = is_refused(condition, meta, table, opened.visit.language)?;
+        let refused = is_refused(condition, meta, table, opened.visit.language, &opened.work)?;
         let others: Vec<Condition> = found
             .iter()
             .enumerate()

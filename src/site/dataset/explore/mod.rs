@@ -74,6 +74,8 @@ enum Problem {
     Stale,
     /// The same file is on its way.
     Busy,
+    /// Finding the rows takes more work than one request may cause.
+    TooExpensive,
 }
 
 /// The same in words.
@@ -89,6 +91,7 @@ impl Problem {
             Problem::Credits => ErrorKind::NoCredits.status(),
             Problem::Stale => ErrorKind::Unprocessable.status(),
             Problem::Busy => ErrorKind::Conflict.status(),
+            Problem::TooExpensive => ErrorKind::Unavailable.status(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Problem {
             Problem::Credits => ProblemText { text: words.problem_credits, buy: Some(buy()) },
             Problem::Stale => ProblemText { text: words.problem_stale, buy: None },
             Problem::Busy => ProblemText { text: words.problem_busy, buy: None },
+            Problem::TooExpensive => ProblemText { text: words.problem_too_expensive, buy: None },
         }
     }
 }
@@ -127,11 +131,12 @@ impl Reading {
     /// How many rows it has; nothing where it cannot be counted.
     fn count(&self, opened: &Opened<'_>) -> Result<Option<Count>, ApiError> {
         let (dataset, selections) = (&opened.dataset, opened.app.selections.as_ref());
-        match self.view.count(&dataset.current.table, dataset.slug(), &self.found, selections) {
+        match self.view.count(&dataset.current.table, dataset.slug(), &self.found, selections, &opened.work) {
             Ok(count) => Ok(Some(count)),
             // Every condition was checked alone, so this is a fault of their number or of the order.
             Err(QueryError::Invalid(_)) => Ok(None),
             Err(QueryError::Format(error)) => Err(opened.damaged(&error)),
+            Err(QueryError::Stopped(stop)) => Err(opened.work.refusal(stop)),
         }
     }
 }

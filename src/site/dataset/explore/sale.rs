@@ -10,7 +10,7 @@ use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::validation_error;
 use crate::http::response::Response;
-use crate::http::{Buyer, Sold, print_page, sell_page, stream_rows};
+use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, print_page, sell_page, stream_rows};
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
@@ -81,7 +81,14 @@ pub(in crate::site::dataset) fn page(
     let (version, cursor) = (form.text("version"), form.text("cursor"));
     let body = reading.view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
     let key = idempotency_key("page", &body);
-    let sold = sell_page(opened.app, buyer(opened, customer, &key), &opened.dataset, body.as_bytes(), print);
+    let sold = sell_page(
+        opened.app,
+        buyer(opened, customer, &key),
+        &opened.dataset,
+        body.as_bytes(),
+        &opened.work,
+        print,
+    );
     let (Sold { printed, rows, receipt, durable }, version) = match sold {
         Ok(sold) => sold,
         Err(error) => return refused(opened, error),
@@ -186,6 +193,7 @@ pub(in crate::site::dataset) fn file(
     // The form names the version and the rows whose price was shown. Neither may differ from what is sold.
     let rows = match reading.count(opened)? {
         Some(Count::Exact(rows)) if form.text("rows") == rows.to_string() => rows,
+        Some(Count::Unbounded) => return problem(opened, Problem::TooExpensive),
         _ => return problem(opened, Problem::Stale),
     };
     if form.text("version") != version {
@@ -212,7 +220,8 @@ pub(in crate::site::dataset) fn file(
     let sold = if rows <= QUERY_LIMIT_MAX {
         whole(opened, buyer, &body, output)
     } else {
-        let streamed = stream_rows(opened.app, buyer, &opened.dataset, body.as_bytes(), output);
+        let work = ProcessorLimit::of(opened.app, opened.request);
+        let streamed = stream_rows(opened.app, buyer, &opened.dataset, body.as_bytes(), output, work);
         streamed.map(|response| Outcome { response, rows: None, credits: None })
     };
     let Outcome { response, rows, credits } = match sold {
@@ -229,7 +238,7 @@ fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, output: Output) -> R
     let print = |version: &DatasetVersion, columns: &[usize], page: &Page| {
         print_page(output, slug, version, columns, page)
     };
-    let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), print)?;
+    let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), &opened.work, print)?;
     let Sold { printed: (response, _), rows, receipt, durable } = sold;
     let response = response.with_credits(receipt.charged, receipt.remaining).when(durable);
     Ok(Outcome { response, rows: Some(rows), credits: Some(receipt.charged) })
@@ -252,7 +261,9 @@ fn idempotency_key(what: &str, body: &str) -> String {
 
 /// A refusal as the page of the view with the reason; other refusals get the ordinary page.
 fn refused(opened: &Opened<'_>, error: ApiError) -> Result<Outcome, ApiError> {
+    let is_too_expensive = error.details().is_some_and(|details| details.reason() == QUERY_TOO_EXPENSIVE);
     match error.kind() {
+        _ if is_too_expensive => problem(opened, Problem::TooExpensive),
         ErrorKind::NoCredits => problem(opened, Problem::Credits),
         ErrorKind::BadRequest | ErrorKind::Unprocessable => problem(opened, Problem::Stale),
         ErrorKind::Conflict => problem(opened, Problem::Busy),

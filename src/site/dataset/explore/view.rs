@@ -4,7 +4,7 @@
 
 use crate::catalog::{ColumnMeta, FormatError, Language, Table};
 use crate::limits::http::{QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
-use crate::query::{self, QueryError, QueryRequest, Selections};
+use crate::query::{self, QueryError, QueryRequest, Selections, Stop, WorkLimit};
 use crate::site::snippets::Json;
 
 use super::conditions::{Condition, filters};
@@ -90,14 +90,28 @@ impl View {
         slug: &str,
         conditions: &[Condition],
         selections: &dyn Selections,
+        work: &dyn WorkLimit,
     ) -> Result<Count, QueryError> {
         if searched_texts(table, conditions) > SEARCHED_TEXTS_MAX {
             return Ok(Count::Unbounded);
         }
+        match self.counted(table, slug, selections, work) {
+            Err(QueryError::Stopped(Stop::TooExpensive)) => Ok(Count::Unbounded),
+            counted => counted,
+        }
+    }
+
+    fn counted(
+        &self,
+        table: &Table,
+        slug: &str,
+        selections: &dyn Selections,
+        work: &dyn WorkLimit,
+    ) -> Result<Count, QueryError> {
         let body = self.body(1).line();
         let request =
             QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
-        let plan = query::plan(&request, table, slug)?;
+        let plan = query::plan(&request, table, slug, work)?;
         if let Some(rows) = plan.total_rows() {
             return Ok(Count::Exact(rows));
         }
@@ -120,7 +134,8 @@ fn searched_texts(table: &Table, conditions: &[Condition]) -> u64 {
     texts.fold(0, u64::saturating_add)
 }
 
-/// Whether a condition alone would be refused, because its literal is none of its column.
+/// Whether a condition alone would be refused, because its literal is none of its column. One that cannot be looked at within
+/// `work` is left to the count.
 ///
 /// # Errors
 /// The damage of the store file.
@@ -129,6 +144,7 @@ pub(super) fn is_refused(
     meta: &ColumnMeta,
     table: &Table,
     language: Language,
+    work: &dyn WorkLimit,
 ) -> Result<bool, FormatError> {
     let is_costly = searched_texts(table, std::slice::from_ref(condition)) > SEARCHED_TEXTS_MAX;
     if is_costly || !condition.is_complete() {
@@ -138,8 +154,8 @@ pub(super) fn is_refused(
         View { conditions: vec![(meta.name.clone(), condition.literal(meta, language))], ..View::default() };
     let body = view.body(1).line();
     let Ok(request) = QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX) else { return Ok(true) };
-    match query::plan(&request, table, "") {
-        Ok(_) => Ok(false),
+    match query::plan(&request, table, "", work) {
+        Ok(_) | Err(QueryError::Stopped(_)) => Ok(false),
         Err(QueryError::Invalid(_)) => Ok(true),
         Err(QueryError::Format(error)) => Err(error),
     }

@@ -376,3 +376,30 @@ fn shows_rows_in_italian() {
     let english = answer.one("a[hreflang=en]").attribute("href").unwrap();
     assert!(english.starts_with("/datasets/cities/explore?"), "{english}");
 }
+
+#[test]
+fn says_that_finding_rows_takes_too_much_work() {
+    let site = crate::query::work::site(&[&UNLIMITED[..], &["--work-seconds", "0.002"]].concat());
+    let browser = Browser::signed_in(&site, EMAIL);
+    buy(&site, 1_000);
+    let conditions = ["filter=words&test=contains&value=~"; 8].join("&");
+    let view = format!("/datasets/cities/explore?{conditions}");
+    for (language, run, counted, refused) in [
+        (
+            "",
+            RUN,
+            "Counting this view takes more work",
+            "Finding these rows takes more work than one request may cause.",
+        ),
+        ("&lang=it", "Esegui questa vista", "Contare", "Trovare queste righe richiede più lavoro"),
+    ] {
+        let page = browser.open(&format!("{view}{language}"));
+        assert!(page.one("main").line().contains(counted), "{}", page.one("main").line());
+        let answer = send(&browser, &form(&page, run), &[]);
+        let page = Document::parse(&answer.text());
+        let said = page.one("main .notice.warn").line();
+        assert_eq!(answer.status, 503);
+        assert!(said.starts_with(refused), "{said}");
+    }
+    assert_eq!(credits(&site, 0), 1_000);
+}

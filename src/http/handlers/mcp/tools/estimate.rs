@@ -15,6 +15,7 @@ use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::price::Price;
 use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::Spending;
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::http::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
@@ -45,13 +46,14 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     if let Some(caller) = &caller {
         may_read(&dataset, caller)?;
     }
-    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
     if caller.is_none() && is_costly(&asked, version.table.row_count()) {
         return Err(too_costly(app, request));
     }
-    let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
+    let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
     let (matching_rows, rows) = (query.match_count()?, query.row_count()?);
     let spent = match &caller {
         None => None,

@@ -14,6 +14,7 @@ use crate::http::handlers::query::price::Price;
 use crate::http::handlers::query::query_input::{Asked, Wanted, claim};
 use crate::http::handlers::query::sale::{Buyer, Offer};
 use crate::http::incoming::Incoming;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
@@ -49,9 +50,10 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let caller = super::caller(app, request)?;
     let dataset = super::dataset(app, request, &slug)?;
     may_read(&dataset, &caller)?;
-    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
     let Caller { account, key } = caller;
     let buyer = Buyer {
         account: &account,
@@ -63,7 +65,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let claimed = claim(app, buyer, &dataset, version, Wanted::Page, body.as_bytes())
         .map_err(|error| error.pointing("Idempotency-Key", "idempotencyKey"))?;
     let version = &claimed.version;
-    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     let (query, plan) = (offer.query(), offer.query().plan());
     let page = query.page()?;
     let found = page.rows.len();

@@ -12,6 +12,7 @@ use crate::http::handlers::catalog::sample::spaced_rows;
 use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
+use crate::http::processor_limit::ProcessorLimit;
 use crate::limits::http::{QUERY_LIMIT_MAX, SAMPLE_ROW_COUNT_MAX};
 use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SAMPLE_ROWS_DEFAULT};
 use crate::words::counted;
@@ -34,9 +35,10 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let body = arguments.body(&["columns"], QUERY_ROWS_DEFAULT);
     arguments.finish()?;
     let dataset = super::dataset(app, request, &slug)?;
-    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset, &work)?;
     let version = dataset_version::of_parameter(&dataset, named.as_deref())?;
-    let query = CheckedQuery::new(app, dataset.slug(), version, &asked)?;
+    let query = CheckedQuery::new(app, dataset.slug(), version, &asked, &work)?;
     let numbers = chosen(version, limit);
     let rows = Rows::encode(&version.table, query.plan().columns(), &numbers)
         .map_err(|error| query.damaged(&error))?;
