@@ -122,6 +122,8 @@ pub mod http {
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
     pub const STREAM_LIMIT_MAX: u64 = 1_000_000;
+    /// Matches that an answer counts which costs nothing; it tells more only as "at least" so many.
+    pub const COUNT_TOLD_MAX: u64 = 10_000;
     /// Balance of a prepaid account below which responses warn. `--low-balance-credits`.
     pub const LOW_BALANCE_CREDITS: u64 = 1_000;
     /// Values compared for one free count that no index answers.

@@ -93,6 +93,35 @@ pub enum CatalogError {
         /// The dataset.
         slug: String,
     },
+    /// The dataset is unpublished, so that no version of it is served.
+    #[error(
+        "{slug} is unpublished and serves no version; publish it again first: mercato-tools republish {slug}"
+    )]
+    Unpublished {
+        /// The dataset.
+        slug: String,
+    },
+    /// The manifest withholds the dataset.
+    #[error(
+        "dataset.toml of {slug} says `published = false`, so no version of it is served; publish a version whose \
+         dataset.toml says `published = true`"
+    )]
+    Withheld {
+        /// The dataset.
+        slug: String,
+    },
+    /// The store file of the version is damaged.
+    #[error(
+        "{slug} {version} is damaged and cannot be served: {message}; choose another version, or publish a new one"
+    )]
+    Damaged {
+        /// The dataset.
+        slug: String,
+        /// The version.
+        version: Version,
+        /// What is damaged.
+        message: String,
+    },
     /// Another publication of the dataset is running.
     #[error("{}: another publication of this dataset is running", path.display())]
     Locked {

@@ -16,7 +16,7 @@ use crate::catalog::files::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
     UNPUBLISHED_FILE, version_of_file_name, version_of_outline_name, version_of_parquet_name,
 };
-use crate::catalog::files::file_identity::{FileIdentity, FileMark, is_absence};
+use crate::catalog::files::file_identity::{FileIdentity, is_absence};
 use crate::catalog::files::parquet_file::ParquetFile;
 use crate::catalog::files::text_file;
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
@@ -35,10 +35,10 @@ pub(super) const MARK_SIZE_BYTES_MAX: u64 = 256;
 /// The file marks of a dataset's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FolderMark {
-    files: BTreeMap<&'static str, FileMark>,
+    files: BTreeMap<&'static str, FileIdentity>,
     /// Of each version the store file, or else the outline.
-    stores: BTreeMap<Version, FileMark>,
-    parquets: BTreeMap<Version, FileMark>,
+    stores: BTreeMap<Version, FileIdentity>,
+    parquets: BTreeMap<Version, FileIdentity>,
 }
 
 /// The texts and marks in the folder of a dataset, with the most bytes of each. Copies appear in this order: a folder without
@@ -58,7 +58,7 @@ impl FolderMark {
     pub(super) fn of(folder: &DatasetFolder) -> Result<Self, CatalogError> {
         let mut mark = Self::default();
         for (name, _) in TEXT_FILES {
-            if let Some(file) = FileMark::of(&folder.file(name))? {
+            if let Some(file) = FileIdentity::of(&folder.file(name))? {
                 mark.files.insert(name, file);
             }
         }
@@ -67,7 +67,7 @@ impl FolderMark {
         let opened = outlines.into_iter().chain(stores).collect();
         for (paths, marks) in [(opened, &mut mark.stores), (parquets, &mut mark.parquets)] {
             for (version, path) in paths {
-                if let Some(file) = FileMark::of(&path)? {
+                if let Some(file) = FileIdentity::of(&path)? {
                     marks.insert(version, file);
                 }
             }
@@ -91,7 +91,7 @@ pub(super) struct Known<'a> {
 
 impl Known<'_> {
     /// Whether the store file of a version is unchanged.
-    fn is_unchanged(&self, version: &Version, file: &FileMark) -> bool {
+    fn is_unchanged(&self, version: &Version, file: &FileIdentity) -> bool {
         self.mark.is_some_and(|before| before.stores.get(version) == Some(file))
     }
 }
@@ -178,7 +178,7 @@ impl Texts {
         ];
         let time = |(name, text): (&'static str, Option<&String>)| {
             let recorded = record.and_then(|record| record.file_changed_at(name, text?));
-            Some((name, recorded.or_else(|| mark.files.get(name).map(FileMark::moment))?))
+            Some((name, recorded.or_else(|| mark.files.get(name).map(FileIdentity::moment))?))
         };
         present.into_iter().filter(|(_, text)| text.is_some()).filter_map(time).collect()
     }
@@ -278,7 +278,7 @@ impl Opening<'_> {
     }
 
     /// Opens a version, or returns the reason why it cannot be served.
-    fn open(&self, version: &Version, file: &FileMark) -> Result<DatasetVersion, String> {
+    fn open(&self, version: &Version, file: &FileIdentity) -> Result<DatasetVersion, String> {
         let mut path = self.folder.store(version);
         let mut opened = Table::open(&path);
         let is_away =
@@ -293,7 +293,7 @@ impl Opening<'_> {
         let is_verified = !is_away
             && match self.verified_marks.verdict(self.slug, version, &identity) {
                 // The file was replaced before it was opened; the next reload sees that.
-                _ if identity.mark != *file => false,
+                _ if identity != *file => false,
                 Some(Verdict::Sound) => true,
                 Some(Verdict::Damaged(reason)) => return Err(reason),
                 Some(Verdict::Doubtful) => false,
@@ -399,5 +399,5 @@ impl VersionFiles {
 
 /// Modification time of a file or folder.
 pub(super) fn modified_at(path: &Path) -> Option<Moment> {
-    FileMark::of(path).ok().flatten().map(|mark| mark.moment())
+    FileIdentity::of(path).ok().flatten().map(|identity| identity.moment())
 }

@@ -1,7 +1,7 @@
 //! Watches the catalog's files and reloads the catalog after a change.
 //!
-//! A publication touches one file, which is polled often. A full scan also finds files copied by hand; it runs seldom
-//! enough to cost a small part of one core.
+//! A publication touches one file, which is polled often. A full scan also finds files that were copied or changed by hand;
+//! it runs seldom enough to cost a small part of one core.
 
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,10 @@ mod scan;
 mod stream;
 mod work_limit;
 
-pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute, total_rows};
+pub use execute::{
+    Count, NoSelections, Page, Selections, count_matches, count_rows, count_up_to, execute, total_rows,
+};
+pub use plan::literal::whole_number;
 pub use plan::sort_support::SortSupport;
 pub use plan::{PaginationMode, Plan, QueryError, plan};
 pub use request::cursor::{Binding, CURSOR_BYTES_MAX, Cursor};

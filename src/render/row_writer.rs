@@ -1,6 +1,6 @@
 //! The row writer. Formats differ in the separators around the cells; JSON and CSV differ in the text of the cells.
 
-use mercato_format::{FormatError, Table};
+use mercato_format::{ColumnMeta, FormatError, Table};
 
 use crate::render::cell_copy::{CellColumn, PADDING_BYTES, Piece};
 use crate::render::cells::{CellEncoder, Cells};
@@ -35,11 +35,12 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The separators for columns with these names.
-    pub(crate) fn of<'n>(format: Format, names: impl Iterator<Item = &'n str>) -> Layout {
+    /// The separators for these columns.
+    pub(crate) fn of(format: Format, columns: &[&ColumnMeta]) -> Layout {
+        let names = columns.iter().map(|column| column.name.as_str());
         match format {
             Format::Json => json::layout(names),
-            Format::Csv => csv::layout(names),
+            Format::Csv => csv::layout(columns),
             Format::Ndjson => ndjson::layout(names),
             Format::Sse => sse::layout(names),
         }
@@ -121,6 +122,7 @@ impl<'t> RowWriter<'t> {
             before_cell,
             row_end: Piece::of(layout.row_end),
             between_rows: Piece::of(layout.between_rows),
+            lone_null: Piece::of(if columns.len() == 1 { csv::LONE_NULL } else { b"" }),
         };
         let (codes, notes) = (Vec::new(), RenderNotes::default());
         Ok(RowWriter { table, layout, pieces, sources, cells, codes, written: false, notes })
@@ -165,15 +167,16 @@ impl<'t> RowWriter<'t> {
 
     /// Resizes the output once for the whole batch.
     fn encode(&mut self, count: usize, out: &mut Vec<u8>) {
-        let Pieces { before_cell, row_end, between_rows } = &self.pieces;
+        let Pieces { before_cell, row_end, between_rows, lone_null } = &self.pieces;
         let columns: Vec<CellColumn<'_>> = before_cell
             .iter()
             .zip(&self.cells)
             .map(|(before, cells)| CellColumn::new(before, cells.forms()))
             .collect();
         let bytes: usize = columns.iter().map(|column| column.total_len(count)).sum();
+        let row_bytes = row_end.len() + between_rows.len() + lone_null.len();
         let start = out.len();
-        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + PADDING_BYTES, 0);
+        out.resize(start + bytes + count * row_bytes + PADDING_BYTES, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let mut at = 0;
         for number in 0..count {
@@ -181,8 +184,12 @@ impl<'t> RowWriter<'t> {
                 at = between_rows.put(target, at);
             }
             self.written = true;
+            let row = at;
             for column in &columns {
                 at = column.put(number, target, at);
+            }
+            if at == row {
+                at = lone_null.put(target, at);
             }
             at = row_end.put(target, at);
         }
@@ -195,6 +202,8 @@ struct Pieces {
     before_cell: Vec<Piece>,
     row_end: Piece,
     between_rows: Piece,
+    /// What stands in a row that would be empty.
+    lone_null: Piece,
 }
 
 /// The source of a column of cells.
@@ -220,7 +229,6 @@ impl<'t> Source<'t> {
 }
 
 fn layout_of(format: Format, table: &Table, columns: &[usize]) -> Layout {
-    let names =
-        columns.iter().filter_map(|column| table.columns().get(*column)).map(|meta| meta.name.as_str());
-    Layout::of(format, names)
+    let metas: Vec<&ColumnMeta> = columns.iter().filter_map(|column| table.columns().get(*column)).collect();
+    Layout::of(format, &metas)
 }

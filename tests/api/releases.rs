@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mercato::catalog::publish::{rollback, unpublish};
+use mercato::catalog::publish::{Rows, rollback, unpublish};
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::database::{Connection, DatabaseAddress, migrate};
 use mercato::objects::{ObjectName, ObjectStore, StoreAddress};
@@ -162,7 +162,8 @@ fn publications_reach_every_server_and_walks_go_on_at_any() {
     }
     assert_eq!((seen, cursor.as_str()), ((0..1_000).collect(), ""));
     let to = semver::Version::new(1, 0, 0);
-    cluster.served_by(2, cluster.change("numbers", |data, slug| rollback(data, slug, &to).unwrap()));
+    cluster
+        .served_by(2, cluster.change("numbers", |data, slug| rollback(data, slug, &to, Rows::Away).unwrap()));
     for site in [&a, &b] {
         assert_eq!(served(site, "numbers", &key).as_deref(), Some("1.0.0"));
     }

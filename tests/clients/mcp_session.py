@@ -84,7 +84,9 @@ async def given(client: Client, tool: str, arguments: dict[str, Any]) -> dict[st
     text = result.content[0].text
     expect(not result.is_error, f"{tool} {arguments}", text)
     structured: dict[str, Any] = result.structured_content
-    expect(len(result.content) == 1 and len(text) < 1_500, f"{tool}: a short text beside the result", text)
+    expect(len(result.content) == 2 and len(text) < 1_500, f"{tool}: a short text, and the result as a text", text)
+    told = json.loads(result.content[1].text)
+    expect(told == structured, f"{tool}: the result as a text", told)
     return structured
 
 

@@ -2,7 +2,8 @@
 //! offsets, and `nextCursor` is null exactly at the end.
 
 use mercato::query::{
-    NoSelections, PaginationMode, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
+    Count, NoSelections, PaginationMode, Plan, QueryRequest, RowStream, count_matches, count_rows,
+    count_up_to, execute, plan,
 };
 use mercato::selections::SelectionCache;
 use mercato_format::{ColumnKind, FloatWidth, Table};
@@ -144,8 +145,24 @@ fn check_offset(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
     let page = execute(&plan, cache).unwrap();
     assert_eq!(page.rows, &rest[..rest.len().min(case.limit)], "{body}");
     assert_eq!(page.next_cursor.is_some(), rest.len() > case.limit, "{body}");
-    assert_eq!(count_rows(&plan, cache).unwrap(), page.rows.len() as u64);
+    assert_eq!(count_rows(&plan, u64::MAX, cache).unwrap(), Count::Exact(page.rows.len() as u64));
+    check_told_counts(case, &plan, expected.len() as u64, cache);
     assert_eq!(count_matches(&plan, cache).unwrap(), expected.len() as u64);
+}
+
+/// What is told for nothing is exact up to a bound. Above it, the answer is the same for every number of matches.
+fn check_told_counts(case: &Case, plan: &Plan<'_>, matches: u64, cache: &SelectionCache) {
+    let (offset, limit) = (case.offset as u64, case.limit as u64);
+    for most in [0, 3, 20] {
+        let rows = count_rows(plan, most, cache).unwrap();
+        let told = count_up_to(plan, most, cache).unwrap();
+        let is_exact = case.filter.is_none() || matches.min(offset + limit) <= most;
+        let exact = Count::Exact(matches.saturating_sub(offset).min(limit));
+        let least = Count::AtLeast(most.saturating_sub(offset).min(limit));
+        assert_eq!(rows, if is_exact { exact } else { least }, "{matches} matches, {most} told");
+        let is_told = case.filter.is_none() || matches <= most;
+        assert_eq!(told, if is_told { Count::Exact(matches) } else { Count::AtLeast(most) });
+    }
 }
 
 fn check_stream(case: &Case, stored: &Table, expected: &[u32]) {
@@ -193,8 +210,8 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
             let (request, errors) =
                 QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
             assert_eq!(errors, [], "{body}");
-            count_rows(&plan(&request, stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
-                .unwrap()
+            let plan = plan(&request, stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+            count_rows(&plan, u64::MAX, cache).unwrap().exact().unwrap()
         };
         assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");
         if let Some(last) = expected.get(case.offset) {

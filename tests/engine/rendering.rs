@@ -72,8 +72,15 @@ fn expected(format: Format, table: &NaiveTable, columns: &[usize], rows: &[u32])
         Format::Csv => {
             let header: Vec<&str> =
                 columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
-            let lines = rows.iter().map(|row| format!("{}\r\n", cells(row, csv).join(",")));
-            format!("{}\r\n{}", header.join(","), lines.collect::<String>())
+            // A null that stands alone would be an empty line, which readers skip.
+            let is_lone = matches!(columns, [only] if table.columns[*only].cells.iter().any(Option::is_none));
+            let line = |row: &u32| match cells(row, csv).join(",") {
+                empty if empty.is_empty() => "\"\"\r\n".to_owned(),
+                line => format!("{line}\r\n"),
+            };
+            let quote = if is_lone { "\"" } else { "" };
+            let lines: String = rows.iter().map(line).collect();
+            format!("{quote}{}{quote}\r\n{lines}", header.join(","))
         }
     }
 }
@@ -96,6 +103,11 @@ proptest! {
             let cells = rows.iter().flat_map(|row| table.columns.iter().map(move |column| &column.cells[*row as usize]));
             let non_finite = if format == Format::Csv { 0 } else { cells.filter(|cell| hidden(cell)).count() as u64 };
             prop_assert_eq!(notes.non_finite, non_finite);
+        }
+        for column in 0..table.columns.len() {
+            let mut out = Vec::new();
+            render_rows(Format::Csv, &stored, &[column], &rows, &mut out).unwrap();
+            prop_assert_eq!(String::from_utf8(out).unwrap(), expected(Format::Csv, &table, &[column], &rows));
         }
     }
 }
@@ -164,7 +176,10 @@ fn ignores_lengths_of_another_encoding_version() {
     let table = Table::open(&path).unwrap();
     table.verify(&|_| ()).unwrap();
     assert!(stored_lengths(&table, Format::Csv).is_none());
-    assert_eq!(count_lengths(&table, Format::Csv).unwrap().total_bytes(), "n\r\n1\r\n\r\n".len() as u64);
+    assert_eq!(
+        count_lengths(&table, Format::Csv).unwrap().total_bytes(),
+        "\"n\"\r\n1\r\n\"\"\r\n".len() as u64
+    );
 }
 
 #[test]
@@ -198,10 +213,9 @@ fn recomputes_lengths_of_former_narrow_floats() {
     use mercato_format::writer::{Column, ColumnValues, write_table_and};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("narrow.mcol");
-    for (source, first_is_used, bytes) in
-        [("FLOAT", false, "n\r\n0.1\r\n\r\n"), ("DOUBLE", true, "n\r\n0.10000000149011612\r\n\r\n")]
-    {
-        let values = ColumnValues::Floats(vec![Some(f64::from(0.1f32)), None]);
+    for (source, first_is_used, value) in [("FLOAT", false, "0.1"), ("DOUBLE", true, "0.10000000149011612")] {
+        let bytes = format!("n\r\n{value}\r\n{value}\r\n");
+        let values = ColumnValues::Floats(vec![Some(f64::from(0.1f32)); 2]);
         let mut column = Column::new("n", ColumnKind::Float, values);
         column.spec.source_type = source.into();
         let first = || RenderedLengths::new(1, RENDER_CHUNK_ROWS, 2, &[0, 7], 8).unwrap();
@@ -216,5 +230,36 @@ fn recomputes_lengths_of_former_narrow_floats() {
         let mut out = Vec::new();
         render_rows(Format::Csv, &table, &[0], &[0, 1], &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), bytes);
+    }
+}
+
+/// The length of a file is known before it is printed, so both must know the same form.
+#[test]
+fn writes_null_of_lone_column_as_quotes() {
+    use mercato_format::writer::{Column, ColumnValues, write_table};
+    let long = |number: i32| Some(format!("{number} {}", "x".repeat(40)));
+    let repeated = |number: i32| (number % 3 > 0).then(|| "a".to_owned());
+    let kinds = [
+        (ColumnKind::Integer, ColumnValues::Integers((0..3_000).map(|n| (n % 7 > 0).then_some(n)).collect())),
+        (ColumnKind::Text, ColumnValues::Texts((0..3_000).map(|n| long(n).filter(|_| n % 5 > 0)).collect())),
+        (ColumnKind::Text, ColumnValues::Texts((0..3_000).map(repeated).collect())),
+        (
+            ColumnKind::Integer,
+            ColumnValues::Wide((0..3_000).map(|n| (n % 7 > 0).then_some(i128::from(i64::MAX) + n)).collect()),
+        ),
+    ];
+    for (kind, values) in kinds {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.mcol");
+        write_table(&path, &[Column::new("v", kind, values)]).unwrap();
+        let table = Table::open(&path).unwrap();
+        let rows: Vec<u32> = (0..table.row_count()).collect();
+        let mut out = Vec::new();
+        render_rows(Format::Csv, &table, &[0], &rows, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("\"v\"\r\n\"\"\r\n"), "{}", &text[..20]);
+        assert!(!text.contains("\n\r\n"), "no line is empty");
+        assert_eq!(text.lines().count(), 3_001);
+        check_lengths(&table, Format::Csv, &count_lengths(&table, Format::Csv).unwrap());
     }
 }

@@ -25,37 +25,43 @@ class Many(Fake):
             body = json.loads(request.content)
             assert body["limit"] <= (MILLION if body["for"] == "stream" else 10_000)
             count = self.matching if "filters" in body else self.total
-            rows = max(0, min(count - body.get("offset", 0), body["limit"]))
+            offset, limit, told = body.get("offset", 0), body["limit"], {}
+            if "filters" in body and min(count, offset + limit) > 10_000:
+                count, told = self.total, {"rowsAtLeast": max(0, min(limit, 10_000 - offset))}
+            rows = max(0, min(count - offset, limit))
             is_free = self.is_free and rows <= 10_000
             return data({"rows": rows, "creditsRequired": 0 if is_free else rows, "creditsAvailable": 5 * MILLION,
-                         "affordable": True})
+                         "affordable": True} | told)
         return data({"currentVersion": "1.0.0", "rowCount": self.total,
                      "versions": [{"version": "1.0.0", "rowCount": self.total}]})
 
 
-@pytest.mark.parametrize(("matching", "limit", "offset", "rows", "requests"), [
-    (7, None, 0, 7, 1),
-    (7, 3, 0, 3, 1),
-    (10_000, None, 0, 10_000, 2),
-    (10_000, 10_000, 0, 10_000, 1),
-    (500_000, None, 0, 500_000, 2),
-    (500_000, 20_000, 0, 20_000, 2),
-    (MILLION, MILLION, 0, MILLION, 2),
-    (MILLION, None, 0, MILLION, None),
-    (3_456_789, None, 0, 3_456_789, None),
-    (3_456_789, 2_000_000, 0, 2_000_000, None),
-    (3_456_789, None, 3_000_000, 456_789, 2),
-    (3_456_789, None, 1_000_000, 2_456_789, None),
-    (60_000_000, None, 0, 60_000_000, None),
+@pytest.mark.parametrize(("matching", "limit", "offset", "rows", "least", "requests"), [
+    (7, None, 0, 7, None, 1),
+    (7, 3, 0, 3, None, 1),
+    (10_000, None, 0, 10_000, None, 2),
+    (10_000, 10_000, 0, 10_000, None, 1),
+    (500_000, None, 0, 60_000_000, 10_000, 3),
+    (500_000, 20_000, 0, 20_000, 10_000, 2),
+    (MILLION, MILLION, 0, MILLION, 10_000, 2),
+    (3_456_789, 2_000_000, 0, 2_000_000, 10_000, 3),
+    (3_456_789, None, 1_000_000, 59_000_000, 0, 3),
+    (3_456_789, 3_000, 1_000_000, 3_000, 0, 1),
 ])
-def test_counts_without_paying(matching: int, limit: int | None, offset: int, rows: int, requests: int | None) -> None:
+def test_counts_without_paying(
+    matching: int, limit: int | None, offset: int, rows: int, least: int | None, requests: int,
+) -> None:
     fake = Many(60_000_000, matching)
     query = fake.client().dataset("numbers").query({"a": 1}, limit=limit, offset=offset)
-    assert query.count() == rows
-    assert len(fake.requests) <= (requests or 60)
     cost = query.cost()
-    assert (cost, cost.rows, cost.credits_required) == (rows, rows, rows)
+    assert len(fake.requests) == requests
+    assert (cost, cost.rows, cost.credits_required, cost.rows_at_least) == (rows, rows, rows, least)
     assert cost.affordable == (rows <= 5 * MILLION)
+    if least is None:
+        assert query.count() == rows
+    else:
+        with pytest.raises(ValueError, match=f"{least:,} to {rows:,} rows"):
+            query.count()
 
 
 def test_counts_all_rows_by_the_header() -> None:
@@ -67,7 +73,7 @@ def test_counts_all_rows_by_the_header() -> None:
 def test_free_plan_costs_nothing() -> None:
     fake = Many(60_000_000, 50_000, is_free=True)
     cost = fake.client().dataset("numbers").query({"a": 1}).cost()
-    assert (int(cost), cost.rows, cost.affordable) == (0, 50_000, True)
+    assert (int(cost), cost.rows, cost.rows_at_least, cost.affordable) == (0, 60_000_000, 10_000, True)
 
 
 def test_refuses_a_price_above_before_paying() -> None:

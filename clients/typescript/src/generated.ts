@@ -291,9 +291,11 @@ export interface ErrorDetails {
 
 /** What a query would cost. */
 export interface Estimate {
-  /** Rows that it would return. */
+  /** Rows that it would return; at most so many where `rowsAtLeast` is there. */
   rows: number;
-  /** What it would cost. */
+  /** The fewest rows that it can return, where more than 10,000 match and `rows` is only a bound. */
+  rowsAtLeast?: number;
+  /** What it would cost, at most where `rowsAtLeast` is there. */
   creditsRequired: number;
   /** What the account can spend. */
   creditsAvailable: number;
@@ -570,8 +572,10 @@ export interface Page {
   nextCursor: string | null;
   /** How this page was found. */
   paginationMode: "cursor" | "offset";
-  /** Rows that match, where an index knows it or `count` asks for it; else null. */
+  /** Rows that match, where an index knows it or `count` asks for it; else null. Above 10,000 only in an answer that costs credits. */
   totalRows: number | null;
+  /** More rows than this match; in the place of `totalRows` above 10,000 where the answer costs nothing. */
+  totalRowsAtLeast?: number;
 }
 
 /** Values not below so many hundredths of all values. */

@@ -26,8 +26,10 @@ export interface Page<T> {
   readonly rows: T[];
   /** The cursor of the next page; `null` exactly when no further row exists. Give it as `cursor` to go on later. */
   readonly nextCursor: string | null;
-  /** All rows that match, where the server knows it. */
+  /** All rows that match, where the server knows it; above 10,000 only on pages that cost credits. */
   readonly totalRows: number | null;
+  /** Fewer rows than match, in the place of `totalRows` above 10,000. */
+  readonly totalRowsAtLeast: number | undefined;
   readonly paginationMode: PageData["paginationMode"];
   /** The version that all pages of the walk read. */
   readonly version: string;
@@ -98,9 +100,11 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
     return rows;
   }
 
-  /** How many rows the query would return. Free of credits. */
+  /** How many rows the query would return. Free of credits. A `RangeError` where a filter leaves more than 10,000: `cost` bounds them. */
   async count(): Promise<number> {
-    return (await this.cost()).rows;
+    const { rows, rowsAtLeast } = await this.cost();
+    if (rowsAtLeast === undefined) return rows;
+    throw new RangeError(`${rowsAtLeast} to ${rows} rows: more than 10,000 matches are counted only for pages that cost credits; give a limit or narrower filters`);
   }
 
   /** The cost of the query, and whether the account can pay it. Free of credits. */
@@ -114,8 +118,8 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
    */
   async arrow(): Promise<Uint8Array> {
     const question = this.#question;
-    const rows = question.limit > bounds.streamLimitMax ? await this.count() : question.limit;
-    if (rows > bounds.streamLimitMax) throw new RangeError(`arrow: ${rows} rows, at most ${bounds.streamLimitMax} in one answer; give a limit`);
+    const rows = question.limit > bounds.streamLimitMax ? (await this.cost()).rows : question.limit;
+    if (rows > bounds.streamLimitMax) throw new RangeError(`arrow: up to ${rows} rows, at most ${bounds.streamLimitMax} in one answer; give a limit`);
     const budget = new Budget(question.maxCredits);
     await budget.check(question, this.#transport, bounds.streamLimitMax);
     const limit = budget.allow(Math.min(question.limit, bounds.streamLimitMax));
@@ -155,6 +159,7 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
       nextCursor: data.nextCursor,
       // With `numbers: "text"` every number of the answer is text.
       totalRows: data.totalRows === null ? null : Number(data.totalRows),
+      totalRowsAtLeast: data.totalRowsAtLeast === undefined ? undefined : Number(data.totalRowsAtLeast),
       paginationMode: data.paginationMode,
       version: answer.header("X-Dataset-Version") ?? "",
       credits: { charged: Number(meta.credits?.charged ?? 0), remaining: Number(meta.credits?.remaining ?? 0) },

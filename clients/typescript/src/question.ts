@@ -95,16 +95,17 @@ export class Question {
   async #counted(transport: Transport, begin: Estimate, most: number): Promise<Estimate> {
     if (this.start["cursor"] !== undefined) return this.#countedBehindCursor(transport, most);
     const skipped = (this.start["offset"] as number | undefined) ?? 0;
-    let { rows } = begin;
+    let { rows, rowsAtLeast } = begin;
     let isAffordable = true;
     while (rows < most) {
       const limit = Math.min(most - rows, bounds.streamLimitMax);
       const further = await this.#estimate(transport, { offset: skipped + rows, limit, for: "stream" });
+      rowsAtLeast ??= further.rowsAtLeast === undefined ? undefined : rows + further.rowsAtLeast;
       rows += further.rows;
       isAffordable &&= further.affordable;
       if (further.rows < limit) break;
     }
-    return { ...begin, rows, creditsRequired: rows, affordable: isAffordable && rows <= begin.creditsAvailable };
+    return { ...begin, ...given({ rowsAtLeast }) as Pick<Estimate, "rowsAtLeast">, rows, creditsRequired: rows, affordable: isAffordable && rows <= begin.creditsAvailable };
   }
 
   /** An offset is ignored beside a cursor, so only one estimate can count behind it. */

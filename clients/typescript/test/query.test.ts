@@ -98,7 +98,7 @@ test("a page says its facts, also with numbers as text", async (t) => {
   const heard: string[] = [];
   const dataset = new FakeClient(fake.url, { onWarning: (warning) => heard.push(warning) }).dataset("sales");
   const facts = {
-    nextCursor: null, totalRows: 1, paginationMode: "offset", version: "1.0.0", credits: { charged: 1, remaining: 9 }, warnings: ["w"],
+    nextCursor: null, totalRows: 1, totalRowsAtLeast: undefined, paginationMode: "offset", version: "1.0.0", credits: { charged: 1, remaining: 9 }, warnings: ["w"],
     requestId: "r", isReplayed: true,
   };
   assert.deepEqual(await all(dataset.query().pages()), [{ rows: [{ a: 9007199254740993n, b: 901, c: "9" }], ...facts }]);
@@ -211,4 +211,13 @@ test("refuses wrong numbers before anything is sent", () => {
   assert.throws(() => dataset.query({ offset: 0.5 }), RangeError);
   assert.throws(() => dataset.query({ filters: { a: undefined as never } }), TypeError);
   assert.throws(() => dataset.query({ idempotencyKey: "a\nb" }), TypeError);
+});
+
+test("a count that is only bounded is not told as a number", async (t) => {
+  const bounded = () => data({ rows: 20_000, rowsAtLeast: 10_000, creditsRequired: 20_000, creditsAvailable: 1_000_000, affordable: true });
+  const fake = await serve(t, estimate(10_000), bounded(), estimate(10_000), bounded());
+  const query = new FakeClient(fake.url).dataset("sales").query({ filters: FILTERS });
+  const { rows, rowsAtLeast } = await query.cost();
+  assert.deepEqual({ rows, rowsAtLeast }, { rows: 30_000, rowsAtLeast: 20_000 });
+  await assert.rejects(query.count(), RangeError);
 });

@@ -12,43 +12,34 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::error::CatalogError;
 use crate::clock::Moment;
 
-/// Changes when a file is written or replaced, not when it is moved.
+/// Device, inode, size and times: differs as soon as a file is written, replaced or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::catalog) struct FileMark {
+pub(in crate::catalog) struct FileIdentity {
     device: u64,
     inode: u64,
     size: u64,
     modified_nanos: u64,
+    /// Change time of the inode. A program can set back the modification time, but not this one.
+    pub(in crate::catalog) changed_nanos: u64,
 }
 
-impl FileMark {
+impl FileIdentity {
     /// Length of the file in bytes.
     pub(in crate::catalog) const fn size(&self) -> u64 {
         self.size
-    }
-
-    /// The mark of a file; `None` when it is absent.
-    pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
-        Ok(FileIdentity::of(path)?.map(|identity| identity.mark))
     }
 
     /// Modification time of the content.
     pub(in crate::catalog) fn moment(&self) -> Moment {
         Moment::from_unix_millis(i64::try_from(self.modified_nanos / 1_000_000).unwrap_or(i64::MAX))
     }
-}
 
-/// A mark with the inode change time. A program can set back the modification time, but not this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::catalog) struct FileIdentity {
-    #[serde(flatten)]
-    pub(in crate::catalog) mark: FileMark,
-    pub(in crate::catalog) changed_nanos: u64,
-}
+    /// Whether this is the file of another identity, moved and not written since.
+    pub(in crate::catalog) fn is_moved(&self, before: &Self) -> bool {
+        *self == Self { changed_nanos: self.changed_nanos, ..*before }
+    }
 
-impl FileIdentity {
     /// The identity of a file; `None` when it is absent.
     pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         match fs::metadata(path) {
@@ -61,13 +52,13 @@ impl FileIdentity {
 
 impl From<&Metadata> for FileIdentity {
     fn from(metadata: &Metadata) -> Self {
-        let mark = FileMark {
+        Self {
             device: metadata.dev(),
             inode: metadata.ino(),
             size: metadata.len(),
             modified_nanos: nanos(metadata.mtime(), metadata.mtime_nsec()),
-        };
-        Self { mark, changed_nanos: nanos(metadata.ctime(), metadata.ctime_nsec()) }
+            changed_nanos: nanos(metadata.ctime(), metadata.ctime_nsec()),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::{DatasetFolder, version_of_file_name};
-use crate::catalog::files::file_identity::FileMark;
+use crate::catalog::files::file_identity::FileIdentity;
 use crate::catalog::publish::record::Record;
 
 /// Smallest block with a checksum of its own, bytes.
@@ -48,20 +48,20 @@ pub(in crate::catalog) struct ParquetFact {
 impl ParquetFact {
     /// Reads the file at a path for the record of a version with this content; `None` when there is none.
     pub(in crate::catalog) fn of(path: &Path, content: Fingerprint) -> Result<Option<Self>, CatalogError> {
-        let Some(mark) = FileMark::of(path)? else { return Ok(None) };
-        let block_bytes = block_bytes(mark.size());
+        let Some(identity) = FileIdentity::of(path)? else { return Ok(None) };
+        let block_bytes = block_bytes(identity.size());
         let fault = |error| CatalogError::io(path, "read it", error);
         let mut file = File::open(path).map_err(fault)?;
         let (mut sha256, mut checksums, mut block) = (Sha256::new(), Vec::new(), Vec::new());
-        for position in (0..mark.size()).step_by(usize::try_from(block_bytes).unwrap_or(usize::MAX)) {
-            let count = block_bytes.min(mark.size().saturating_sub(position));
+        for position in (0..identity.size()).step_by(usize::try_from(block_bytes).unwrap_or(usize::MAX)) {
+            let count = block_bytes.min(identity.size().saturating_sub(position));
             block.resize(usize::try_from(count).unwrap_or(usize::MAX), 0);
             file.read_exact(&mut block).map_err(fault)?;
             sha256.update(&block);
             checksums.extend_from_slice(&checksum(&block).to_le_bytes());
         }
         let mut fact = Self {
-            bytes: mark.size(),
+            bytes: identity.size(),
             sha256: STANDARD.encode(sha256.finalize()),
             block_bytes,
             checksums: STANDARD.encode(checksums),
@@ -104,7 +104,7 @@ fn block_bytes(bytes: u64) -> u64 {
 #[derive(Debug)]
 pub struct ParquetFile {
     path: PathBuf,
-    mark: FileMark,
+    identity: FileIdentity,
     bytes: u64,
     sha256: Vec<u8>,
     block_bytes: u64,
@@ -117,16 +117,16 @@ impl ParquetFile {
     /// record was edited. A file of another length is damaged.
     pub(in crate::catalog) fn find(path: PathBuf, fact: &ParquetFact, content: Fingerprint) -> Option<Self> {
         let checksums = fact.opened(content)?;
-        let mark = FileMark::of(&path).ok().flatten()?;
+        let identity = FileIdentity::of(&path).ok().flatten()?;
         let sha256 = STANDARD.decode(&fact.sha256).ok().filter(|sha256| sha256.len() == SHA256_BYTES)?;
         Some(Self {
             path,
-            mark,
+            identity,
             bytes: fact.bytes,
             sha256,
             block_bytes: fact.block_bytes,
             checksums,
-            is_damaged: AtomicBool::new(mark.size() != fact.bytes),
+            is_damaged: AtomicBool::new(identity.size() != fact.bytes),
         })
     }
 
@@ -173,7 +173,7 @@ impl ParquetFile {
 
     /// Whether the other describes the same unchanged file.
     pub(in crate::catalog) fn is_same(&self, other: &Self) -> bool {
-        self.mark == other.mark && self.sha256 == other.sha256 && self.checksums == other.checksums
+        self.identity == other.identity && self.sha256 == other.sha256 && self.checksums == other.checksums
     }
 
     /// Opens the file.

@@ -29,6 +29,7 @@ use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use crate::catalog::publish::compatibility::{BreakingChange, CompatibilityCheck};
 use crate::catalog::publish::record::{Choices, Record};
 use crate::catalog::slug::Slug;
+use crate::catalog::verification::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::{Clock, Moment, SystemClock};
 
 /// Default number of retained versions.
@@ -141,8 +142,8 @@ pub fn publish_by<E>(
         replace_file(&target.file(name), text.as_deref())?;
         record.note_file(name, text.as_deref(), now);
     }
-    let verified = FileIdentity::of(&incoming)?.map(|identity| identity.mark);
-    record.note_version(version, table.fingerprint(), choices, verified, now);
+    let verified = FileIdentity::of(&incoming)?;
+    record.note_version(version, table.fingerprint(), choices, now);
     let parquet = place_parquet(&target, version, table.fingerprint())?;
     let parquet_bytes = parquet.as_ref().map(ParquetFact::bytes);
     record.note_parquet(version, parquet);
@@ -158,8 +159,11 @@ pub fn publish_by<E>(
     let removed = retire(&target, version, keep)?;
     record.note_file(CURRENT_FILE, None, now);
     record.keep_only(|kept| target.store(kept).is_file());
-    if let Some(identity) = FileIdentity::of(&path)? {
-        record.note_place(version, &identity);
+    // A rename changes the identity, so the verified file is noted in its place only.
+    if let Some((identity, verified)) = FileIdentity::of(&path)?.zip(verified)
+        && identity.is_moved(&verified)
+    {
+        record.note_verified(version, identity);
     }
     replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
     touch_changed(data, now)?;
@@ -215,12 +219,25 @@ pub fn current_store(data: &DataDirectory, slug: &Slug) -> Result<Option<(Versio
     }
 }
 
-/// Unpublishes a dataset. Its files stay, and a later publication restores it.
+/// Unpublishes a dataset. Its files stay; [`republish`] or a later publication restores it.
 pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> {
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
     replace_file(&target.file(UNPUBLISHED_FILE), Some(""))?;
     touch_changed(data, SystemClock.now())
+}
+
+/// Publishes an unpublished dataset again, with the version that was served last. Returns that version.
+pub fn republish(data: &DataDirectory, slug: &Slug, rows: Rows) -> Result<Version, CatalogError> {
+    let target = existing(data, slug)?;
+    let _lock = lock(&target)?;
+    refuse_withheld(&target)?;
+    let Some((version, path)) = current_store(data, slug)? else {
+        return Err(CatalogError::NotPublished { slug: slug.to_string() });
+    };
+    check_store(data, &target, slug, &version, &path, rows)?;
+    set_mark(data, &target, UNPUBLISHED_FILE, None)?;
+    Ok(version)
 }
 
 /// Features a dataset or not, or (`None`) leaves the choice to its manifest.
@@ -231,22 +248,70 @@ pub fn feature(data: &DataDirectory, slug: &Slug, featured: Option<bool>) -> Res
     set_mark(data, &target, FEATURED_FILE, content)
 }
 
-/// Makes an older version the current one, until the next publication.
-pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), CatalogError> {
+/// Whether the rows of the store files are in this data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// They are.
+    Here,
+    /// Outlines stand in their place. Servers compare the rows when they fetch them.
+    Away,
+}
+
+/// Makes an older version the current one, until the next publication. Refuses a damaged version and an unpublished dataset,
+/// which would serve nothing.
+pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version, rows: Rows) -> Result<(), CatalogError> {
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
     let files = store_files(&target.versions())?;
-    if !files.contains_key(to) {
+    let Some(path) = files.get(to) else {
         let kept: Vec<String> = files.keys().map(ToString::to_string).collect();
         return Err(CatalogError::NoSuchVersion {
             slug: slug.to_string(),
             version: to.clone(),
             kept: kept.join(", "),
         });
+    };
+    refuse_withheld(&target)?;
+    if target.file(UNPUBLISHED_FILE).exists() {
+        return Err(CatalogError::Unpublished { slug: slug.to_string() });
     }
-    open_store(&target.store(to))?;
+    check_store(data, &target, slug, to, path, rows)?;
     // Written also for the highest version: the last change invalidates caches.
     set_mark(data, &target, CURRENT_FILE, Some(&format!("{to}\n")))
+}
+
+/// Refuses a dataset that its manifest withholds.
+fn refuse_withheld(target: &DatasetFolder) -> Result<(), CatalogError> {
+    let manifest = Manifest::load(target.path())?;
+    if manifest.published {
+        return Ok(());
+    }
+    Err(CatalogError::Withheld { slug: manifest.slug.to_string() })
+}
+
+/// Refuses a damaged store file. One that its publication or a server verified is not read again, unless it changed since.
+fn check_store(
+    data: &DataDirectory,
+    target: &DatasetFolder,
+    slug: &Slug,
+    version: &Version,
+    path: &Path,
+    rows: Rows,
+) -> Result<(), CatalogError> {
+    let table = open_store(path)?;
+    let Some(identity) = FileIdentity::of(path)?.filter(|_| rows == Rows::Here) else { return Ok(()) };
+    let damaged =
+        |message| CatalogError::Damaged { slug: slug.to_string(), version: version.clone(), message };
+    match VerifiedMarks::load(&data.verified()).verdict(slug.as_str(), version, &identity) {
+        Some(Verdict::Sound) => return Ok(()),
+        Some(Verdict::Damaged(reason)) => return Err(damaged(reason)),
+        Some(Verdict::Doubtful) | None => {}
+    }
+    let record = Record::read(target).ok().flatten();
+    if record.is_some_and(|record| record.certifies(version, table.fingerprint(), &identity)) {
+        return Ok(());
+    }
+    table.verify(&|_| {}).map(drop).map_err(|error| damaged(error.to_string()))
 }
 
 /// Writes or removes a mark and records the time. An unreadable record does not prevent it.

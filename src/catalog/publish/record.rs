@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::{DatasetFolder, RECORD_FILE};
-use crate::catalog::files::file_identity::{FileIdentity, FileMark};
+use crate::catalog::files::file_identity::FileIdentity;
 use crate::catalog::files::parquet_file::ParquetFact;
 use crate::catalog::files::text_file;
 use crate::clock::Moment;
@@ -81,25 +81,22 @@ struct VersionFact {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VerifiedFact {
-    file: FileMark,
-    /// Absent between the verification and the final rename.
-    changed_nanos: Option<u64>,
+    #[serde(flatten)]
+    file: FileIdentity,
     seal: String,
 }
 
 impl VerifiedFact {
-    fn new(file: FileMark, changed_nanos: Option<u64>, content: &str) -> Self {
-        Self { seal: Self::seal_of(&file, changed_nanos, content), file, changed_nanos }
+    fn new(file: FileIdentity, content: &str) -> Self {
+        Self { seal: Self::seal_of(&file, content), file }
     }
 
-    fn seal_of(file: &FileMark, changed_nanos: Option<u64>, content: &str) -> String {
-        hash(format!("{file:?} {changed_nanos:?} {content}").as_bytes())
+    fn seal_of(file: &FileIdentity, content: &str) -> String {
+        hash(format!("{file:?} {content}").as_bytes())
     }
 
     fn certifies(&self, identity: &FileIdentity, content: &str) -> bool {
-        self.file == identity.mark
-            && self.changed_nanos.is_none_or(|nanos| nanos == identity.changed_nanos)
-            && self.seal == Self::seal_of(&self.file, self.changed_nanos, content)
+        self.file == *identity && self.seal == Self::seal_of(&self.file, content)
     }
 }
 
@@ -149,29 +146,23 @@ impl Record {
         Some(fact.changed_at.0)
     }
 
-    /// Records a publication; `file` is the store file that was just verified.
+    /// Records a publication. Its store file counts as verified from [`Record::note_verified`] on.
     pub(in crate::catalog) fn note_version(
         &mut self,
         version: &Version,
         content: Fingerprint,
         choices: Option<Choices>,
-        file: Option<FileMark>,
         now: Moment,
     ) {
-        let content = content.to_string();
-        let verified = file.map(|file| VerifiedFact::new(file, None, &content));
-        let published_at = Time(now);
-        let fact = VersionFact { published_at, fingerprint: content, choices, verified, parquet: None };
+        let (published_at, fingerprint) = (Time(now), content.to_string());
+        let fact = VersionFact { published_at, fingerprint, choices, verified: None, parquet: None };
         self.versions.insert(version.to_string(), fact);
     }
 
-    /// Records the identity of the verified store file after its final rename.
-    pub(in crate::catalog) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
-        if let Some(fact) = self.versions.get_mut(&version.to_string())
-            && fact.verified.as_ref().is_some_and(|verified| verified.file == identity.mark)
-        {
-            fact.verified =
-                Some(VerifiedFact::new(identity.mark, Some(identity.changed_nanos), &fact.fingerprint));
+    /// Records the identity of the verified store file in its final place.
+    pub(in crate::catalog) fn note_verified(&mut self, version: &Version, identity: FileIdentity) {
+        if let Some(fact) = self.versions.get_mut(&version.to_string()) {
+            fact.verified = Some(VerifiedFact::new(identity, &fact.fingerprint));
         }
     }
 
@@ -288,9 +279,9 @@ mod tests {
         std::fs::write(&own, "rows").unwrap();
         let (version, content) = (Version::new(1, 0, 0), Fingerprint([7; 16]));
         let mut record = Record::default();
-        record.note_version(&version, content, None, Some(identity(&own).mark), NOW);
-        assert!(record.certifies(&version, content, &identity(&own)));
-        record.note_place(&version, &identity(&own));
+        record.note_version(&version, content, None, NOW);
+        assert!(!record.certifies(&version, content, &identity(&own)), "not verified yet");
+        record.note_verified(&version, identity(&own));
         assert!(record.certifies(&version, content, &identity(&own)));
         assert!(!record.certifies(&version, Fingerprint([8; 16]), &identity(&own)), "other content");
         std::fs::copy(&own, &copy).unwrap();
@@ -303,7 +294,7 @@ mod tests {
         let forged = record.to_text().replace(
             &format!(
                 "\"changedNanos\": {}",
-                record.versions["1.0.0"].verified.as_ref().unwrap().changed_nanos.unwrap()
+                record.versions["1.0.0"].verified.as_ref().unwrap().file.changed_nanos
             ),
             &format!("\"changedNanos\": {}", identity(&own).changed_nanos),
         );

@@ -210,13 +210,15 @@ pub(in crate::catalog) fn verify_file(
         }
         read(u64::try_from(block.len).unwrap_or(u64::MAX))?;
     }
-    Ok(if identity_of(&file, version).is_some() { FileCheck::Sound(identity) } else { FileCheck::Replaced })
+    // A file that changes while it is read may be sound in no moment.
+    let is_unchanged = identity_of(&file, version) == Some(identity);
+    Ok(if is_unchanged { FileCheck::Sound(identity) } else { FileCheck::Replaced })
 }
 
-/// The identity of the file, if it is still the opened one and unmodified.
+/// The identity of the file, if it is still the opened one and not known to be written.
 fn identity_of(file: &File, version: &DatasetVersion) -> Option<FileIdentity> {
     let mut head = vec![0; version.table.head().len()];
     file.read_exact_at(&mut head, 0).ok()?;
     let identity = FileIdentity::from(&file.metadata().ok()?);
-    (head == version.table.head() && identity.mark == version.identity.mark).then_some(identity)
+    (head == version.table.head() && identity.is_moved(&version.identity)).then_some(identity)
 }

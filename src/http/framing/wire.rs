@@ -24,7 +24,7 @@ use crate::net::{RequestFacts, ResponseWriter};
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
     Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
-    X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
+    X-Pagination-Mode, X-Total-Rows, X-Total-Rows-At-Least, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
     X-Credits-Warning, X-Warnings, Idempotent-Replayed";
 
 /// Facts about a sent response, for the log.

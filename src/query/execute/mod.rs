@@ -96,24 +96,78 @@ pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option
     if plan.counts_exactly { count_matches(plan, selections).map(Some) } else { Ok(plan.total_rows()) }
 }
 
-/// Counts the rows that a plan would return, without looking at their values.
+/// A number of rows that was counted up to a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    Exact(u64),
+    /// So many, and perhaps more.
+    AtLeast(u64),
+}
+
+impl Count {
+    /// The number, if it is known.
+    #[must_use]
+    pub fn exact(self) -> Option<u64> {
+        if let Count::Exact(rows) = self { Some(rows) } else { None }
+    }
+
+    /// The smallest number that it can be, if it is not known.
+    #[must_use]
+    pub fn at_least(self) -> Option<u64> {
+        if let Count::AtLeast(rows) = self { Some(rows) } else { None }
+    }
+
+    /// A number, told exactly up to `most`.
+    #[must_use]
+    pub fn up_to(rows: u64, most: u64) -> Count {
+        if rows > most { Count::AtLeast(most) } else { Count::Exact(rows) }
+    }
+}
+
+/// Counts the rows that a plan would return, without looking at their values. Exact where at most `most` rows match from
+/// the start, or nothing is filtered; where more match, the count does not depend on how many.
 ///
 /// # Errors
 /// As [`execute`].
-pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, SearchError> {
-    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+pub fn count_rows(plan: &Plan<'_>, most: u64, selections: &dyn Selections) -> Result<Count, SearchError> {
     let Start::Offset(offset) = plan.start else {
-        return Ok(first_rows(plan, limit, selections)?.len() as u64);
+        let wanted = usize::try_from(plan.limit.min(most.saturating_add(1))).unwrap_or(usize::MAX);
+        return Ok(Count::up_to(first_rows(plan, wanted, selections)?.len() as u64, most));
     };
-    let total = match plan.total_rows() {
-        None if is_worth_keeping(plan, limit) => Some(count_matches(plan, selections)?),
-        total => total,
-    };
-    match total {
-        Some(total) => Ok(total.saturating_sub(offset).min(plan.limit)),
-        // The order does not change the count.
-        None => Ok(in_file_order(plan, limit, selections)?.len() as u64),
+    let end = offset.saturating_add(plan.limit);
+    let rows_of = |matches: u64| matches.saturating_sub(offset).min(plan.limit);
+    Ok(match plan.is_unfiltered() {
+        true => Count::Exact(rows_of(plan.table.row_count().into())),
+        false => match matches_up_to(plan, end.min(most.saturating_add(1)), selections)? {
+            found if found > most => Count::AtLeast(rows_of(most)),
+            found => Count::Exact(rows_of(found)),
+        },
+    })
+}
+
+/// Counts the matches of a plan's filter, told exactly up to `most`; without a filter always.
+///
+/// # Errors
+/// As [`execute`].
+pub fn count_up_to(plan: &Plan<'_>, most: u64, selections: &dyn Selections) -> Result<Count, SearchError> {
+    if plan.is_unfiltered() {
+        return Ok(Count::Exact(plan.table.row_count().into()));
     }
+    Ok(Count::up_to(matches_up_to(plan, most.saturating_add(1), selections)?, most))
+}
+
+/// The number of matches, or `most` where there are more.
+fn matches_up_to(plan: &Plan<'_>, most: u64, selections: &dyn Selections) -> Result<u64, SearchError> {
+    let wanted = usize::try_from(most).unwrap_or(usize::MAX);
+    let is_whole = !matches!(plan.start, Start::Offset(0)) || is_worth_keeping(plan, wanted);
+    let found = match plan.total_rows() {
+        Some(total) => total,
+        None if is_whole => count_matches(plan, selections)?,
+        // The order does not change the count.
+        None => in_file_order(plan, wanted, selections)?.len() as u64,
+    };
+    Ok(found.min(most))
 }
 
 /// Whether counting `limit` rows would scan most of the file: fewer matches are expected, and no selective index

@@ -92,6 +92,13 @@ impl Decimal {
     }
 }
 
+/// The whole number that a JSON number stands for, in whatever form: `100`, `100.0` and `1e2` are the same integer.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<u64> {
+    let Floor { floor, exact } = text.parse::<Decimal>().ok()?.scaled_floor(0);
+    u64::try_from(floor).ok().filter(|_| exact)
+}
+
 fn magnitude(point: i64) -> usize {
     usize::try_from(point.unsigned_abs()).unwrap_or(usize::MAX)
 }
@@ -196,6 +203,28 @@ mod tests {
                 let nanoseconds = i128::from(value) * i128::from(1_000_000_000 / unit.per_second());
                 prop_assert_eq!(datetime_nanoseconds(&text), Some(nanoseconds), "{}", text);
             }
+        }
+    }
+
+    #[test]
+    fn reads_whole_numbers_in_every_form() {
+        for (text, expected) in [
+            ("100", Some(100)),
+            ("100.0", Some(100)),
+            ("1e2", Some(100)),
+            ("1E+2", Some(100)),
+            ("1000e-1", Some(100)),
+            ("-0.0", Some(0)),
+            ("18446744073709551615.0", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("1e400", None),
+            ("1.5", None),
+            ("1e-1", None),
+            ("-1", None),
+            ("", None),
+            ("ten", None),
+        ] {
+            assert_eq!(whole_number(text), expected, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod bounds;
 pub(super) mod key_set;
-mod literal;
+pub(super) mod literal;
 pub(super) mod matcher;
 pub(super) mod position;
 pub(super) mod predicate;
@@ -265,6 +265,24 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn mode(&self) -> PaginationMode {
         if matches!(self.start, Start::Offset(_)) { PaginationMode::Offset } else { PaginationMode::Cursor }
+    }
+
+    /// Whether the request has no filters. Then the number of its rows is that of the table, which is public.
+    #[must_use]
+    pub fn is_unfiltered(&self) -> bool {
+        self.filter_text.is_empty()
+    }
+
+    /// Rows that the request passes over; none behind a cursor.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        if let Start::Offset(offset) = self.start { offset } else { 0 }
+    }
+
+    /// Whether the request wants its matches counted at any cost.
+    #[must_use]
+    pub fn counts_exactly(&self) -> bool {
+        self.counts_exactly
     }
 
     /// The total of matching rows, if the indexes give it. Depends on schema and query only.

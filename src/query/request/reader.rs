@@ -1,5 +1,6 @@
 //! Reads the fields of a request from JSON, and query parameters as JSON texts.
 
+use crate::query::plan::literal;
 use crate::query::request::cursor::Cursor;
 use crate::query::request::filter_parser::parse_filters;
 use crate::query::request::json::Json;
@@ -157,7 +158,7 @@ fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, Va
     };
     match value {
         Json::Number(number) => {
-            let fits = number.parse().ok().filter(|number| (min..=max).contains(number));
+            let fits = literal::whole_number(number).filter(|number| (min..=max).contains(number));
             fits.ok_or_else(|| refuse(Reason::OutOfRange, &found_text(number)))
         }
         value => {

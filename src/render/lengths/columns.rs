@@ -6,6 +6,7 @@ use mercato_format::encode::{date_len, decimal_len, integer_len, timestamp_len, 
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Numbers, Table, Texts};
 
 use crate::render::cells::{csv_text_len, entry_span};
+use crate::render::csv;
 use crate::render::row_writer::CellText;
 
 const NULL_IN_JSON: u64 = 4;
@@ -21,6 +22,7 @@ pub(crate) struct ColumnLengths<'t> {
     data: ColumnData<'t>,
     /// The length of every dictionary entry and of null.
     entries: Vec<u32>,
+    null_bytes: u64,
 }
 
 /// Buffers reused between chunks.
@@ -40,13 +42,18 @@ impl<'t> ColumnLengths<'t> {
         let data = table.column(column)?;
         let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
         let (kind, width) = (meta.kind, meta.float_width());
+        let null_bytes = match text {
+            CellText::Json => NULL_IN_JSON,
+            CellText::Csv if table.columns().len() == 1 => csv::LONE_NULL.len() as u64,
+            CellText::Csv => 0,
+        };
         let entries = match &data {
             ColumnData::Dictionary(dictionary) => {
-                entry_lengths(dictionary, kind, text).ok_or_else(|| table.damaged(column))?
+                entry_lengths(dictionary, kind, text, null_bytes).ok_or_else(|| table.damaged(column))?
             }
             _ => Vec::new(),
         };
-        Ok(ColumnLengths { table, column, kind, width, text, data, entries })
+        Ok(ColumnLengths { table, column, kind, width, text, data, entries, null_bytes })
     }
 
     pub(crate) fn scratch(&self) -> Scratch {
@@ -89,7 +96,7 @@ impl<'t> ColumnLengths<'t> {
         let mut present = rows.clone().map(|row| column.is_valid(row));
         scratch.values.retain(|_| present.next() == Some(true));
         let nulls = (rows.len() - scratch.values.len()) as u64;
-        Some(self.present_bytes(&scratch.values, &mut scratch.text) + nulls * self.null_len())
+        Some(self.present_bytes(&scratch.values, &mut scratch.text) + nulls * self.null_bytes)
     }
 
     /// Bytes of the numbers that are not null. Each kind has its own small loop.
@@ -125,7 +132,7 @@ impl<'t> ColumnLengths<'t> {
         rows.map(|row| {
             let value = column.values.get_wide(row as usize)?;
             Some(match self.kind {
-                _ if !column.is_valid(row) => self.null_len(),
+                _ if !column.is_valid(row) => self.null_bytes,
                 ColumnKind::Decimal { scale, .. } => decimal_len(value, scale),
                 _ => wide_len(value),
             })
@@ -137,7 +144,11 @@ impl<'t> ColumnLengths<'t> {
     fn text_bytes(&self, column: &Texts<'_>, mut rows: Range<u32>) -> Option<u64> {
         let plain = column.csv_plain && column.null_count == 0;
         if self.text == CellText::Csv && !plain {
-            return rows.map(|row| csv_text_len(column.json(row)?, column.csv_plain)).sum();
+            let length = |row| match csv_text_len(column.json(row)?, column.csv_plain)? {
+                0 => Some(self.null_bytes),
+                length => Some(length),
+            };
+            return rows.map(length).sum();
         }
         let quotes = if self.text == CellText::Csv { JSON_QUOTES * rows.len() as u64 } else { 0 };
         let (Some(first), last) = (rows.next(), rows.next_back()) else { return Some(0) };
@@ -145,15 +156,19 @@ impl<'t> ColumnLengths<'t> {
         let (_, end) = column.span(last.unwrap_or(first))?;
         end.checked_sub(start)?.checked_sub(quotes)
     }
-
-    fn null_len(&self) -> u64 {
-        if self.text == CellText::Json { NULL_IN_JSON } else { 0 }
-    }
 }
 
-fn entry_lengths(column: &Dictionary<'_>, kind: ColumnKind, text: CellText) -> Option<Vec<u32>> {
+fn entry_lengths(
+    column: &Dictionary<'_>,
+    kind: ColumnKind,
+    text: CellText,
+    null_bytes: u64,
+) -> Option<Vec<u32>> {
     (0..=column.entries)
         .map(|code| {
+            if code == column.entries {
+                return u32::try_from(null_bytes).ok();
+            }
             let (start, end) = entry_span(column, kind, text, code)?;
             u32::try_from(end.checked_sub(start)?).ok()
         })

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::render::Format;
 use crate::render::cell_copy::Piece;
+use crate::render::csv::has_lone_nulls;
 use crate::render::row_writer::{CellText, Layout};
 use columns::ColumnLengths;
 
@@ -16,13 +17,19 @@ use columns::ColumnLengths;
 const FIRST_VERSION: u32 = 1;
 /// Narrow floats are encoded at their own width since this version.
 const NARROW_FLOATS_VERSION: u32 = 2;
+/// The nulls of a column that stands alone are quotes in CSV since this version.
+const LONE_NULLS_VERSION: u32 = 3;
 
 /// The encoding version of this table. Lengths stored for another version are not used, and download tags contain it.
 /// Raise it for a table whenever a byte of its encoding changes.
 #[must_use]
 pub fn renderer_version(table: &Table) -> u32 {
-    let narrow = table.columns().iter().any(ColumnMeta::is_narrow_float);
-    if narrow { NARROW_FLOATS_VERSION } else { FIRST_VERSION }
+    let columns: Vec<&ColumnMeta> = table.columns().iter().collect();
+    match columns.iter().any(|column| column.is_narrow_float()) {
+        _ if has_lone_nulls(&columns) => LONE_NULLS_VERSION,
+        true => NARROW_FLOATS_VERSION,
+        false => FIRST_VERSION,
+    }
 }
 
 /// Rows of one chunk: about 400 KB of JSON for sixteen columns.
@@ -42,7 +49,7 @@ pub fn stored_lengths(table: &Table, format: Format) -> Option<RenderedLengths<'
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
 pub fn count_lengths(table: &Table, format: Format) -> Result<RenderedLengths<'static>, FormatError> {
-    let cells = cell_bytes(table, Layout::of(format, std::iter::empty()).text)?;
+    let cells = cell_bytes(table, Layout::of(format, &[]).text)?;
     assemble(table, format, &cells)
 }
 
@@ -108,7 +115,7 @@ fn count_task(
 
 /// Adds the separators.
 fn assemble(table: &Table, format: Format, cells: &[u64]) -> Result<RenderedLengths<'static>, FormatError> {
-    let layout = Layout::of(format, table.columns().iter().map(|meta| meta.name.as_str()));
+    let layout = Layout::of(format, &table.columns().iter().collect::<Vec<_>>());
     let rows = table.row_count();
     let around: usize = layout.before_cell.iter().map(Piece::len).sum::<usize>() + layout.row_end.len();
     let between = layout.between_rows.len() as u64;

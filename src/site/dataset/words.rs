@@ -175,8 +175,10 @@ words! {
         the_view: "The view", "La vista";
         view_holds_one: "This view holds {} row.", "Questa vista contiene {} riga.";
         view_holds: "This view holds {} rows.", "Questa vista contiene {} righe.";
+        view_holds_many: "This view holds more than {} rows.", "Questa vista contiene più di {} righe.";
         view_costs_one: "It costs {} credit ({}, VAT excluded).", "Costa {} credito ({}, IVA esclusa).";
         view_costs: "It costs {} credits ({}, VAT excluded).", "Costa {} crediti ({}, IVA esclusa).";
+        view_costs_at_most: "It costs at most {} credits ({}, VAT excluded): you pay the rows that are sent.", "Costa al massimo {} crediti ({}, IVA esclusa): paghi solo le righe inviate.";
         view_uncounted: "Counting this view takes more work than a page does for everybody. Ask with your key; the estimate is free.",
             "Contare questa vista richiede più lavoro di quanto una pagina ne faccia per tutti. Chiedi con la tua chiave: la stima è gratuita.";
         view_refused: "This view cannot be counted. Remove a condition or the order.",
@@ -193,6 +195,8 @@ words! {
         run_show_first: "Show the first {} rows", "Mostra le prime {} righe";
         run_costs_one: "This costs {} credit; you have {}.", "Costa {} credito; ne hai {}.";
         run_costs: "This costs {} credits; you have {}.", "Costa {} crediti; ne hai {}.";
+        run_costs_at_most: "This costs at most {} credits, one for each row that is sent; you have {}.", "Costa al massimo {} crediti, uno per ogni riga inviata; ne hai {}.";
+        run_ends: "The file ends after {} rows, as far as your credits go.", "Il file termina dopo {} righe, fin dove bastano i tuoi crediti.";
         run_free: "This uses one of your free queries: you have {} left this month.", "Usa una delle tue richieste gratuite: questo mese ne restano {}.";
         run_once: "Rows that you have paid for are shown again for nothing for a day.", "Le righe già pagate si rivedono gratis per un giorno.";
         run_buy: "Buy credits", "Acquista crediti";

@@ -8,7 +8,7 @@ use super::forms::{Forms, Refused, confirmed};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::catalog::publish::{rollback, unpublish};
+use crate::catalog::publish::{Rows, rollback, unpublish};
 use crate::catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
@@ -80,11 +80,12 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn roll_back(app: &App, operator: &OperatorVisit, slug: &Slug, form: &Form) -> Result<(), String> {
     not_a_copy(app, operator)?;
     let version = form.text(VERSION).parse().map_err(|_| operator.words.version_wrong.to_owned())?;
-    rollback(app.catalog.directory(), slug, &version).map_err(|error: CatalogError| error.to_string())
+    rollback(app.catalog.directory(), slug, &version, Rows::Here)
+        .map_err(|error: CatalogError| error.to_string())
 }
 
 /// A change to a copy would be lost, and other servers would not hear of it.
-fn not_a_copy(app: &App, operator: &OperatorVisit) -> Result<(), String> {
+pub(super) fn not_a_copy(app: &App, operator: &OperatorVisit) -> Result<(), String> {
     if app.catalog.is_copy() { Err(operator.words.published_elsewhere.to_owned()) } else { Ok(()) }
 }
 

@@ -30,6 +30,8 @@ pub enum Done {
     RolledBack,
     /// A dataset was withdrawn.
     Withdrawn,
+    /// A withdrawn dataset is published again.
+    Republished,
     /// The folders were scanned.
     Looked,
     /// The form was sent before, and nothing was done.
@@ -38,7 +40,7 @@ pub enum Done {
     SignedOut,
 }
 
-const ALL: [Done; 13] = [
+const ALL: [Done; 14] = [
     Done::Created,
     Done::Granted,
     Done::Bought,
@@ -49,6 +51,7 @@ const ALL: [Done; 13] = [
     Done::Closed,
     Done::RolledBack,
     Done::Withdrawn,
+    Done::Republished,
     Done::Looked,
     Done::Repeated,
     Done::SignedOut,
@@ -67,6 +70,7 @@ impl Done {
             Self::Closed => "closed",
             Self::RolledBack => "rolled-back",
             Self::Withdrawn => "withdrawn",
+            Self::Republished => "republished",
             Self::Looked => "looked",
             Self::Repeated => "repeated",
             Self::SignedOut => "signed-out",
@@ -85,6 +89,7 @@ impl Done {
             Self::Closed => words.done_closed,
             Self::RolledBack => words.done_rolled_back,
             Self::Withdrawn => words.done_withdrawn,
+            Self::Republished => words.done_republished,
             Self::Looked => words.done_looked,
             Self::Repeated => words.done_repeated,
             Self::SignedOut => words.done_signed_out,

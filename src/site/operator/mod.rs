@@ -50,5 +50,5 @@ const ROUTES: &[Route] = &[
     Route::new(Method::Post, "/operator/keys/{key}", Guard::Uncounted, key::change),
     Route::new(Method::Get, "/operator/payments", Guard::Uncounted, payments::show),
     Route::new(Method::Get, "/operator/publications", Guard::Uncounted, publications::show),
-    Route::new(Method::Post, "/operator/publications", Guard::Uncounted, publications::look),
+    Route::new(Method::Post, "/operator/publications", Guard::Uncounted, publications::change),
 ];

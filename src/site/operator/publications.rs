@@ -5,11 +5,13 @@
 
 use askama::Template;
 
+use super::dataset::not_a_copy;
 use super::done::Done;
-use super::forms::Forms;
-use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
+use super::forms::{Forms, Refused};
+use super::operator_visit::{self, ACTION, Head, ONCE, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Unpublished};
+use crate::catalog::publish::{Rows, republish};
+use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Slug, Unpublished};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -24,6 +26,9 @@ use crate::site::words::fill;
 /// Folders of datasets that the page scans.
 const FOLDERS_LOOKED_AT_MAX: usize = 20_000;
 const LOOK: &str = "look";
+const REPUBLISH: &str = "republish";
+/// Name of the field with a dataset.
+const DATASET: &str = "dataset";
 /// A file that nothing was written to for so long was probably left by an interrupted publication.
 const IDLE_SECONDS: u64 = 600;
 
@@ -39,7 +44,7 @@ struct PublicationsPage {
     verification: Vec<(&'static str, String)>,
     verifying: Vec<String>,
     more_verifying: Option<String>,
-    unpublished: Vec<(String, &'static str)>,
+    unpublished: Vec<UnpublishedLine>,
     more_unpublished: Option<String>,
     newest: Vec<Version>,
     look: FormView,
@@ -54,6 +59,12 @@ struct FileLine {
     tone: &'static str,
 }
 
+struct UnpublishedLine {
+    slug: String,
+    why: &'static str,
+    republish: Option<FormView>,
+}
+
 struct Version {
     slug: String,
     url: String,
@@ -63,41 +74,65 @@ struct Version {
 
 /// The page.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    operator_visit::read(app, request, &[], |app, request, operator| {
-        let page = page(app, &operator)?;
-        operator.visit.answer(request, &page, Cache::NoStore)
-    })
+    operator_visit::read(app, request, &[], |app, request, operator| page(app, request, &operator, None))
 }
 
-/// Looks at all folders now.
-pub fn look(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+/// Looks at all folders now, or publishes a dataset again.
+pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     operator_visit::change(app, request, |app, request, operator| {
         let here = operator.visit.link("/operator/publications");
-        let Some(form) = operator.form(app, request, &[])? else {
+        let Some(form) = operator.form(app, request, &[DATASET])? else {
             return Ok(operator.repeated(request, &here));
         };
-        if form.raw(ACTION) != LOOK {
-            return Err(operator_visit::no_such_action());
+        let (outcome, done) = match form.raw(ACTION) {
+            LOOK => (Ok(()), Done::Looked),
+            REPUBLISH => (publish_again(app, &operator, form.raw(DATASET)), Done::Republished),
+            _ => return Err(operator_visit::no_such_action()),
+        };
+        if let Err(text) = outcome {
+            return page(app, request, &operator, Some(Refused { form: &form, text }));
         }
         app.catalog.reload(request.now()).map_err(|error| ApiError::internal(error.to_string()))?;
-        Ok(operator.done(request, Done::Looked, &here))
+        Ok(operator.done(request, done, &here))
     })
 }
 
-fn page(app: &App, operator: &OperatorVisit) -> Result<PublicationsPage, ApiError> {
+fn publish_again(app: &App, operator: &OperatorVisit, slug: &str) -> Result<(), String> {
+    not_a_copy(app, operator)?;
+    let slug = Slug::parse(slug).map_err(|error| error.to_string())?;
+    republish(app.catalog.directory(), &slug, Rows::Here).map(drop).map_err(|error| error.to_string())
+}
+
+fn page(
+    app: &App,
+    request: &Incoming,
+    operator: &OperatorVisit,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, ApiError> {
     let words = operator.words;
     let found: IncomingFiles =
         app.catalog.incoming(FOLDERS_LOOKED_AT_MAX).map_err(|error| ApiError::internal(error.to_string()))?;
     let snapshot = app.catalog.snapshot();
     let verifying = snapshot.verifying();
-    let forms = Forms::new(operator, operator.visit.link("/operator/publications"), None);
-    let why = |why: Unpublished| match why {
-        Unpublished::Withdrawn => words.withdrawn,
-        Unpublished::Incomplete => words.incomplete,
+    let here = operator.visit.link("/operator/publications");
+    let forms = Forms::new(operator, here.clone(), refused);
+    // One form for each dataset, all under one number: the page is made anew after each.
+    let again = |slug: &str| {
+        FormView::new(&here, words.republish)
+            .hidden(ACTION, REPUBLISH)
+            .hidden(ONCE, forms.number(REPUBLISH))
+            .hidden(DATASET, slug)
     };
-    Ok(PublicationsPage {
+    let line = |(slug, why): (String, Unpublished)| match why {
+        Unpublished::Withdrawn => {
+            UnpublishedLine { republish: Some(again(&slug)), why: words.withdrawn, slug }
+        }
+        Unpublished::Incomplete => UnpublishedLine { republish: None, why: words.incomplete, slug },
+    };
+    let look = forms.form(LOOK, words.look);
+    let page = PublicationsPage {
         frame: operator.frame(Page::Publications, words.publications),
-        head: operator.head(words.publications),
+        head: Head { problem: forms.unplaced_problem(), ..operator.head(words.publications) },
         words,
         is_whole: found.is_whole,
         files: found.files.iter().take(ACCOUNT_LINES_MAX).map(|file| file_line(operator, file)).collect(),
@@ -106,12 +141,7 @@ fn page(app: &App, operator: &OperatorVisit) -> Result<PublicationsPage, ApiErro
         more_verifying: more(operator, verifying.len()),
         verifying: verifying.into_iter().take(ACCOUNT_LINES_MAX).map(str::to_owned).collect(),
         more_unpublished: more(operator, found.unpublished.len()),
-        unpublished: found
-            .unpublished
-            .into_iter()
-            .take(ACCOUNT_LINES_MAX)
-            .map(|(slug, reason)| (slug, why(reason)))
-            .collect(),
+        unpublished: found.unpublished.into_iter().take(ACCOUNT_LINES_MAX).map(line).collect(),
         newest: snapshot
             .newest_versions()
             .iter()
@@ -123,8 +153,9 @@ fn page(app: &App, operator: &OperatorVisit) -> Result<PublicationsPage, ApiErro
                 published: operator.visit.numbers.minute(new.version.published_at),
             })
             .collect(),
-        look: forms.form(LOOK, words.look),
-    })
+        look,
+    };
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
 fn more(operator: &OperatorVisit, count: usize) -> Option<String> {

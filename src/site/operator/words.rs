@@ -40,6 +40,7 @@ words! {
         done_closed: "The account is closed.", "L’account è chiuso.";
         done_rolled_back: "The version that you chose is served.", "La versione che hai scelto è servita.";
         done_withdrawn: "The dataset is no longer published.", "Il dataset non è più pubblicato.";
+        done_republished: "The dataset is published again.", "Il dataset è di nuovo pubblicato.";
         done_looked: "The folders were looked at.", "Le cartelle sono state esaminate.";
         done_repeated: "This form was sent before. It was done once, and not again.", "Questo modulo era già stato inviato. È stato eseguito una volta sola.";
         done_signed_out: "You are signed out.", "Sei uscito.";
@@ -120,7 +121,7 @@ words! {
         rollback_hint: "A kept version, such as 1.2.0. It holds until the next publication.", "Una versione conservata, come 1.2.0. Vale fino alla prossima pubblicazione.";
         version_wrong: "Write a version like 1.2.0.", "Scrivi una versione come 1.2.0.";
         withdraw: "Take the dataset back", "Ritira il dataset";
-        withdraw_said: "It is no longer served. Its files stay, and only a new version brings it back.", "Non viene più servito. I file restano, e solo una nuova versione lo riporta.";
+        withdraw_said: "It is no longer served. Its files stay: under Publications it can be published again.", "Non viene più servito. I file restano: in Pubblicazioni si può pubblicarlo di nuovo.";
         // Accounts.
         accounts_in_all: "{} accounts in all", "{} account in tutto";
         accounts_caption: "Accounts, by id", "Account, per numero";
@@ -218,6 +219,7 @@ words! {
         unpublished: "Not published", "Non pubblicati";
         no_unpublished: "Every folder is published.", "Ogni cartella è pubblicata.";
         withdrawn: "taken back by the operator", "ritirato dal gestore";
+        republish: "Publish again", "Pubblica di nuovo";
         incomplete: "without a manifest or a version", "senza manifesto o senza versione";
         newest_versions: "Newest versions", "Versioni più recenti";
         look: "Look at all folders now", "Esamina ora tutte le cartelle";

@@ -74,8 +74,10 @@ fn structured(site: &Site, key: &str, tool: &str, arguments: Value) -> Value {
     let result = call(site, key, tool, arguments);
     assert_eq!(result["isError"], false, "{result}");
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(result["content"].as_array().unwrap().len() == 1 && text.len() < 1_500, "{text}");
+    assert!(result["content"].as_array().unwrap().len() == 2 && text.len() < 1_500, "{text}");
     tools::check_output(site, tool, &result["structuredContent"]);
+    let told: Value = serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(told, result["structuredContent"], "clients that show texts only show the rows too");
     result["structuredContent"].clone()
 }
 

@@ -215,3 +215,60 @@ fn refuses_calls_that_take_too_much_work_for_nothing() {
     }
     assert_eq!(credits(&site, &key), 1_000);
 }
+
+/// What a batch costs together is what its caller agreed to.
+#[test]
+fn counts_whole_batch_against_ceiling() {
+    let site = site();
+    let key = site.paying_key(1_000);
+    let call = |id: u64, limit: u64| {
+        let arguments = query(json!({ "limit": limit, "maxCredits": 100 }));
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": { "name": "query_rows", "arguments": arguments } })
+    };
+    let batch = json!([call(1, 60), call(2, 60), call(3, 40), call(4, 1)]);
+    let answer = site.send(&post(&batch.to_string()).header("X-Api-Key", &key));
+    let answers = answer.json();
+    let refused: Vec<bool> =
+        answers.as_array().unwrap().iter().map(|one| one["result"]["isError"].as_bool().unwrap()).collect();
+    assert_eq!(refused, [false, true, false, true], "{answers}");
+    let why = answers[1]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(why.contains("60 credits of the calls before it"), "{why}");
+    assert_eq!(credits(&site, &key), 900);
+}
+
+/// A refusal at `maxCredits` costs nothing, so it must not tell whether rows stand at an offset.
+#[test]
+fn refuses_distant_rows_above_ceiling_alike() {
+    let site = Site::with_cities();
+    let manifest = crate::harness::MANIFEST.replace("\"cities\"", "\"towns\"");
+    site.publish("towns", &manifest, "1.0.0", &crate::harness::city_columns(80_000));
+    let key = site.paying_key(100);
+    for offset in [13_000, 13_333, 13_334, 70_000] {
+        let arguments =
+            json!({ "filters": { "name": "Roma" }, "limit": 1, "offset": offset, "maxCredits": 0 });
+        let text = fault(&site, &key, "query_rows", query(arguments));
+        assert!(text.contains("would cost 1 credit"), "{offset}: {text}");
+    }
+}
+
+#[test]
+fn refuses_single_row_above_bound_with_its_size() {
+    use mercato_format::ColumnKind;
+    use mercato_format::writer::{Column, ColumnValues};
+    let site = site();
+    let long = vec![Some("x".repeat(1_200_000)), Some("short".to_owned())];
+    let columns = [
+        Column::new("id", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1), Some(2)])),
+        Column::new("text", ColumnKind::Text, ColumnValues::Texts(long)),
+    ];
+    site.publish("long", "slug = \"long\"\n", "1.0.0", &columns);
+    let key = site.paying_key(100);
+    for tool in ["sample_rows", "query_rows"] {
+        let text = fault(&site, &key, tool, json!({ "slug": "long", "limit": 1 }));
+        assert!(text.contains("1,200,018 bytes") && text.contains("ROW_TOO_LONG"), "{tool}: {text}");
+    }
+    assert_eq!(credits(&site, &key), 100);
+    let narrow = structured(&site, &key, "query_rows", json!({ "slug": "long", "columns": ["id"] }));
+    assert_eq!((&narrow["rowsReturned"], credits(&site, &key)), (&json!(2), 98));
+}

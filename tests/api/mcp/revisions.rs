@@ -156,7 +156,7 @@ fn names_supported_versions_to_clients_of_others() {
 }
 
 #[test]
-fn answers_client_without_header_as_first_revision_with_result_as_text() {
+fn answers_client_without_header_as_first_revision() {
     let site = site();
     let params = json!({ "name": "describe_dataset", "arguments": { "slug": "cities" } });
     let result = answered(&site.send(&post(&message("tools/call", &params).to_string())))["result"].clone();
@@ -165,7 +165,7 @@ fn answers_client_without_header_as_first_revision_with_result_as_text() {
     for version in ["2025-06-18", HANDSHAKE] {
         let ask = post(&message("tools/call", &params).to_string()).header("MCP-Protocol-Version", version);
         let result = answered(&site.send(&ask))["result"].clone();
-        assert_eq!((result["content"].as_array().unwrap().len(), &result["structuredContent"]), (1, &told));
+        assert_eq!((result["content"].as_array().unwrap().len(), &result["structuredContent"]), (2, &told));
         assert!(result.get("resultType").is_none() && result.get("_meta").is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use mercato::catalog::publish::{
-    PublishError, PublishRequest, feature, publish, publish_by, rollback, unpublish,
+    PublishError, PublishRequest, Rows, feature, publish, publish_by, republish, rollback, unpublish,
 };
 use mercato::catalog::scrubber::{Finding, scrub_once};
 use mercato::catalog::{CatalogError, Slug};
@@ -170,10 +170,10 @@ fn leaves_catalog_unchanged_after_failed_publication() {
 fn rolls_back_until_next_publication() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
-    rollback(&site.data(), &slug(), &Version::new(1, 0, 0)).unwrap();
+    rollback(&site.data(), &slug(), &Version::new(1, 0, 0), Rows::Here).unwrap();
     wait_until("the older version is served", || site.serves("cities", "1.0.0"));
     assert!(matches!(
-        rollback(&site.data(), &slug(), &Version::new(3, 0, 0)),
+        rollback(&site.data(), &slug(), &Version::new(3, 0, 0), Rows::Here),
         Err(CatalogError::NoSuchVersion { .. })
     ));
     site.publish("cities", MANIFEST, "1.2.0", &city_columns(10));
@@ -186,6 +186,34 @@ fn removes_unpublished_dataset_until_next_publication() {
     wait_until("the dataset is gone", || site.get("/api/v1/datasets/cities").status == 404);
     assert_eq!(site.get("/api/v1/datasets").json()["data"]["total"], 0);
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
+}
+
+#[test]
+fn refuses_rollback_of_unpublished_dataset_and_publishes_it_again() {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
+    let back = || rollback(&site.data(), &slug(), &Version::new(1, 0, 0), Rows::Here);
+    back().unwrap();
+    unpublish(&site.data(), &slug()).unwrap();
+    wait_until("the dataset is gone", || site.get("/api/v1/datasets/cities").status == 404);
+    let refusal = back().unwrap_err().to_string();
+    assert!(refusal.contains("mercato-tools republish cities"), "{refusal}");
+    let again = || republish(&site.data(), &slug(), Rows::Here).unwrap();
+    assert_eq!(again(), Version::new(1, 0, 0), "as it was served last");
+    wait_until("it is served again", || site.serves("cities", "1.0.0"));
+    assert_eq!(again(), Version::new(1, 0, 0), "which changes nothing");
+}
+
+#[test]
+fn refuses_rollback_and_republication_of_withheld_dataset() {
+    let site = Site::with_cities();
+    let withheld = format!("published = false\n{MANIFEST}");
+    crate::harness::publish_files(&site.data(), &withheld, "1.1.0", &city_columns(9), &[]);
+    let back = rollback(&site.data(), &slug(), &Version::new(1, 0, 0), Rows::Here);
+    let again = republish(&site.data(), &slug(), Rows::Here).map(drop);
+    for refused in [back, again] {
+        assert!(matches!(refused, Err(CatalogError::Withheld { .. })), "{refused:?}");
+    }
 }
 
 #[test]
@@ -232,7 +260,8 @@ fn detects_damage_by_scrubbing() {
     for version in ["1.0.0", "1.1.0"] {
         site.publish("rivers", "slug = \"rivers\"\n", version, &city_columns(300));
     }
-    let catalog = &site.running().app().catalog;
+    // One that watches no folder: what is written here would be noticed before it is read.
+    let catalog = &mercato::catalog::Catalog::open(site.data()).unwrap();
     let find = || {
         let found = std::cell::RefCell::new(Vec::new());
         let note =
@@ -259,11 +288,13 @@ fn detects_damage_by_scrubbing() {
     };
     damage("1.0.0");
     assert_eq!(find(), [("rivers".to_owned(), "1.0.0".to_owned())], "the older version alone");
-    let header = site.get("/api/v1/datasets/rivers").json();
-    assert_eq!(header["data"]["versions"].as_array().unwrap().len(), 1, "{header}");
+    let header = || site.get("/api/v1/datasets/rivers").json();
+    wait_until("the damaged version is gone", || {
+        header()["data"]["versions"].as_array().is_some_and(|versions| versions.len() == 1)
+    });
     damage("1.1.0");
     assert_eq!(find(), [("rivers".to_owned(), "1.1.0".to_owned())]);
-    assert_eq!(site.get("/api/v1/datasets/rivers").status, 503, "no sound version is left");
+    wait_until("no sound version is left", || site.get("/api/v1/datasets/rivers").status == 503);
     assert_eq!(site.get("/api/v1/datasets/cities").status, 200);
     let metrics = exchange(site.admin_address(), &Ask::get("/metrics")).text();
     assert!(metrics.contains("\nmercato_checksum_damaged_total "), "{metrics}");

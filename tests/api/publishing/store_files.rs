@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mercato::catalog::DataDirectory;
-use mercato::catalog::publish::rollback;
+use mercato::catalog::publish::{Rows, rollback};
 use mercato::catalog::scrubber::scrub_once;
 use mercato::clock::SystemClock;
 use mercato_format::Table;
@@ -109,6 +109,31 @@ fn refuses_damaged_block_before_first_row_without_charge() {
     let reason = seen["reasons"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("1.0.0.mcol") && reason.contains("checksum"), "{seen}");
     site.wait_for_metrics(&["mercato_verification_damaged_total 1"]);
+}
+
+/// Its length and its time are as before: only the change time of the inode tells.
+#[test]
+fn quarantines_file_damaged_in_place_under_its_old_time() {
+    let site = Site::over(prepared(&["1.0.0"]), &FREE_FLAGS);
+    let key = site.paying_key(1_000);
+    assert_eq!(site.query("rivers", &key, BODY).status, 200);
+    damage(&store_path(&site.data(), "rivers", "1.0.0"));
+    wait_until("the damage is noticed", || {
+        site.get("/api/v1/datasets/rivers").status == 503 && !operator_view(&site)["reasons"][0].is_null()
+    });
+    assert_eq!(site.query("rivers", &key, BODY).refusal().2, "DATASET_QUARANTINED");
+    assert_eq!(credits_left(&site.query("rivers", &key, BODY)), 997, "only the sound rows were paid");
+}
+
+#[test]
+fn refuses_rollback_to_damaged_version() {
+    let site = Site::over(prepared(&["1.0.0", "1.1.0"]), &FREE_FLAGS);
+    let to = semver::Version::new(1, 0, 0);
+    damage(&store_path(&site.data(), "rivers", "1.0.0"));
+    let back = rollback(&site.data(), &mercato::catalog::Slug::parse("rivers").unwrap(), &to, Rows::Here);
+    let refusal = back.unwrap_err().to_string();
+    assert!(refusal.contains("rivers 1.0.0 is damaged") && refusal.contains("checksum"), "{refusal}");
+    assert!(site.serves("rivers", "1.1.0"));
 }
 
 #[test]
@@ -292,7 +317,7 @@ fn ignores_higher_versions_after_rollback() {
     let folder = prepared(&["1.0.0", "1.1.0", "1.2.0"]);
     let data = DataDirectory::new(folder.path());
     let slug = mercato::catalog::Slug::parse("rivers").unwrap();
-    rollback(&data, &slug, &semver::Version::new(1, 1, 0)).unwrap();
+    rollback(&data, &slug, &semver::Version::new(1, 1, 0), Rows::Here).unwrap();
     damage(&rivers_file(folder.path(), "1.1.0"));
     let mut site = Site::at(folder.path(), &FREE_FLAGS);
     no_longer_verifying(&site);

@@ -91,13 +91,121 @@ fn estimates_deliverable_rows() {
     let filters = json!({"id_min": 2, "area_max": 901});
     assert_eq!(estimate(json!({})), of(100, true));
     assert_eq!(estimate(json!({"for": "page", "filters": filters, "limit": 10_000})), of(10_000, true));
-    assert_eq!(estimate(json!({"for": "stream", "filters": filters, "limit": 1_000_000})), of(24_999, false));
-    assert_eq!(estimate(json!({"for": "stream", "filters": filters, "limit": 15_000})), of(15_000, true));
-    assert_eq!(
-        estimate(json!({"for": "stream", "filters": filters, "offset": 24_000, "limit": 15_000})),
-        of(999, true)
-    );
+    let up_to = |most: u64, least: u64, affordable: bool| {
+        let mut told = of(most, affordable);
+        told["rowsAtLeast"] = least.into();
+        told
+    };
+    let stream = |rest: Value| {
+        let mut body = json!({"for": "stream", "filters": filters});
+        body.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        estimate(body)
+    };
+    // 24,999 rows match, which is told to those who pay.
+    assert_eq!(stream(json!({"limit": 1_000_000})), up_to(25_000, 10_000, false));
+    assert_eq!(stream(json!({"limit": 15_000})), up_to(15_000, 10_000, true));
+    assert_eq!(stream(json!({"limit": 6_000, "offset": 4_000})), of(6_000, true));
+    assert_eq!(stream(json!({"limit": 6_000, "offset": 4_001})), up_to(6_000, 5_999, true));
+    assert_eq!(stream(json!({"limit": 15_000, "offset": 24_000})), up_to(1_000, 0, true));
+    assert_eq!(estimate(json!({"for": "stream", "offset": 24_000, "limit": 15_000})), of(1_000, true));
     assert_eq!(estimate(json!({"for": "download"})), of(25_000, false));
+}
+
+/// A site whose filter on `name` finds 13,334 of 80,000 rows, which an index knows.
+fn large() -> Site {
+    let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(80_000));
+    site
+}
+
+const ROMA: &str = r#"{"name": "Roma"}"#;
+
+#[test]
+fn tells_exact_count_beyond_ten_thousand_to_payers_only() {
+    let site = large();
+    let (paying, free) = (site.paying_key(1_000), site.free_key());
+    let totals = |key: &str, rest: &str| {
+        let body = format!(r#"{{"filters": {ROMA}, "count": "exact"{rest}}}"#);
+        let data = site.query("cities", key, &body).json()["data"].clone();
+        (data["totalRows"].clone(), data.get("totalRowsAtLeast").cloned().unwrap_or(Value::Null))
+    };
+    let (exact, least) = ((json!(13_334), Value::Null), (Value::Null, json!(10_000)));
+    assert_eq!(totals(&paying, r#", "limit": 1"#), exact);
+    for offset in ["1000000000000000000", "13334"] {
+        let none = totals(&paying, &format!(r#", "limit": 1, "offset": {offset}"#));
+        assert_eq!(none, least, "a page without rows at {offset}");
+    }
+    assert_eq!(totals(&free, r#", "limit": 1"#), least, "a free query");
+    let unfiltered = site.query("cities", &free, r#"{"limit": 1}"#).json();
+    assert_eq!(unfiltered["data"]["totalRows"], 80_000, "which the header of the dataset tells");
+    let few = site.query("cities", &free, r#"{"limit": 1, "filters": {"id_max": 9999}, "count": "exact"}"#);
+    assert!(few.json()["data"]["totalRows"].as_u64().unwrap() <= 10_000);
+
+    let ask = |accept: &str| {
+        let body = format!(r#"{{"filters": {ROMA}, "limit": 1, "offset": 99999}}"#);
+        let ask = Ask::post(QUERY, &body).header("X-Api-Key", &paying).header("Accept", accept);
+        site.send(&ask)
+    };
+    for accept in ["text/csv", "application/x-ndjson", "application/vnd.apache.arrow.stream"] {
+        let answer = ask(accept);
+        let header = |name: &str| answer.header(name).map(str::to_owned);
+        assert_eq!(
+            (header("X-Total-Rows"), header("X-Total-Rows-At-Least")),
+            (None, Some("10000".to_owned())),
+            "{accept}"
+        );
+    }
+}
+
+/// The same page again under its key costs nothing, so it tells no more than others that cost nothing.
+#[test]
+fn tells_no_exact_count_by_repetition_of_free_query() {
+    let site = large();
+    let key = site.free_key();
+    let ask = || {
+        let body = format!(r#"{{"filters": {ROMA}, "limit": 1, "count": "exact"}}"#);
+        let ask = Ask::post(QUERY, &body).header("X-Api-Key", &key).header("Idempotency-Key", "a");
+        site.send(&ask).json()["data"].clone()
+    };
+    for _ in 0..2 {
+        let data = ask();
+        assert_eq!((&data["totalRows"], &data["totalRowsAtLeast"]), (&Value::Null, &json!(10_000)));
+    }
+}
+
+#[test]
+fn begins_stream_without_telling_exact_count() {
+    let site = large();
+    let key = site.paying_key(100_000);
+    let stream = |limit: u64, offset: u64| {
+        let body =
+            format!(r#"{{"filters": {ROMA}, "limit": {limit}, "offset": {offset}, "count": "exact"}}"#);
+        site.send(&Ask::post(&format!("{QUERY}/stream"), &body).header("X-Api-Key", &key))
+    };
+    for (limit, offset, reserved) in [(1, 0, "1"), (90_000, 0, "80000"), (5, 50_000, "5"), (5, 99_999, "0")] {
+        let answer = stream(limit, offset);
+        assert_eq!(answer.header("X-Total-Rows"), None, "{limit} {offset}");
+        assert_eq!(answer.header("X-Total-Rows-At-Least"), Some("10000"));
+        assert_eq!(answer.header("X-Credits-Reserved"), Some(reserved), "{limit} {offset}");
+    }
+}
+
+/// Neither 402 nor an empty page tells whether rows stand there, without a charge.
+#[test]
+fn refuses_distant_page_alike_with_and_without_rows() {
+    let site = large();
+    let key = site.paying_key(3);
+    let refusal = |path: &str, limit: u64, offset: u64| {
+        let body = format!(r#"{{"filters": {ROMA}, "limit": {limit}, "offset": {offset}}}"#);
+        let answer = site.send(&Ask::post(&format!("{QUERY}{path}"), &body).header("X-Api-Key", &key));
+        (answer.status, answer.json()["error"]["details"]["required"].clone())
+    };
+    for offset in [13_000, 13_332, 13_334, 20_000] {
+        assert_eq!(refusal("", 4, offset), (402, json!(4)), "{offset}");
+        assert_eq!(refusal("/stream", 4, offset), (402, json!(4)), "{offset}");
+    }
+    assert_eq!(refusal("/stream", 1_000_000, 0), (402, json!(80_000)));
+    assert_eq!(refusal("", 3, 20_000), (200, Value::Null), "what can be paid is answered");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn warns_of_ndjson_nulls_in_header() {
     let none = ask(&site, "application/x-ndjson", r#"{"columns": ["height"], "limit": 1}"#);
     assert_eq!(none.header("X-Warnings"), None);
     let csv = ask(&site, "text/csv", r#"{"columns": ["height"], "limit": 2}"#);
-    assert_eq!((csv.text().as_str(), csv.header("X-Warnings")), ("height\r\n0.5\r\nNaN\r\n", None));
+    assert_eq!((csv.text().as_str(), csv.header("X-Warnings")), ("\"height\"\r\n0.5\r\nNaN\r\n", None));
     let key = site.paying_key(100);
     let head = Ask::new("HEAD", "/api/v1/datasets/cities/query?limit=2&columns=height")
         .header("X-Api-Key", &key)

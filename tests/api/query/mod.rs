@@ -155,3 +155,23 @@ fn estimates_without_charging() {
         json!({"rows": 6, "creditsRequired": 6, "creditsAvailable": 4, "affordable": false})
     );
 }
+
+/// JSON Schema calls `1.0` an integer.
+#[test]
+fn takes_whole_numbers_in_every_form() {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    for body in [
+        r#"{"limit": 2.0, "offset": 1}"#,
+        r#"{"limit": 20e-1, "offset": 1.0}"#,
+        r#"{"limit": 0.2e1, "offset": 1e0}"#,
+        r#"{"limit": 2, "offset": 0.0, "filters": {"id": {"in": [2.0, 3e0]}}}"#,
+    ] {
+        assert_eq!(ids(&site.query("cities", &key, body).json()), [2, 3], "{body}");
+    }
+    let got = site.send(&Ask::get("/api/v1/datasets/cities/query?limit=2.0").header("X-Api-Key", &key));
+    assert_eq!(got.json()["data"]["rowsReturned"], 2);
+    for body in [r#"{"limit": 1.5}"#, r#"{"limit": 1e-1}"#, r#"{"limit": 1e9}"#, r#"{"limit": "2.0"}"#] {
+        assert_eq!(site.query("cities", &key, body).refusal().0, 400, "{body}");
+    }
+}

@@ -6,7 +6,7 @@ use super::security::check_harmless;
 use super::{Document, UNLIMITED, ask, manifest, open, read};
 use crate::harness::{MANIFEST, Site, city_columns, publish_files, store_path, wait_until};
 use mercato::catalog::Slug;
-use mercato::catalog::publish::{rollback, unpublish};
+use mercato::catalog::publish::{Rows, rollback, unpublish};
 
 pub const TABS: [&str; 8] =
     ["", "/columns", "/preview", "/explore", "/relations", "/methodology", "/changelog", "/use"];
@@ -287,7 +287,8 @@ fn answers_404_page_with_suggestions() {
 fn announces_retracted_version_on_every_tab() {
     let site = site();
     assert!(open(&site, "/datasets/cities").select("p.notice").is_empty());
-    rollback(&site.data(), &Slug::parse("cities").unwrap(), &semver::Version::new(1, 0, 0)).unwrap();
+    rollback(&site.data(), &Slug::parse("cities").unwrap(), &semver::Version::new(1, 0, 0), Rows::Here)
+        .unwrap();
     wait_until("it is rolled back", || site.serves("cities", "1.0.0"));
     for tab in TABS {
         let page = open(&site, &format!("/datasets/cities{tab}"));

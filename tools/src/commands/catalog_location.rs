@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use mercato::catalog::publish::Rows;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Clock, SystemClock};
 use mercato::config::Secret;
@@ -70,6 +71,11 @@ impl CatalogPlace {
     /// The data directory that was named; of no use with object storage.
     fn directory(&self) -> DataDirectory {
         DataDirectory::new(self.data.as_deref().unwrap_or(Path::new("")))
+    }
+
+    /// Whether a command that changes the catalogue sees the rows of its versions.
+    pub fn rows(&self) -> Rows {
+        if self.store.is_some() { Rows::Away } else { Rows::Here }
     }
 
     /// The place, where files are not in a directory that stays.

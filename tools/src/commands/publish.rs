@@ -1,4 +1,4 @@
-//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory.
+//! The commands `publish`, `unpublish`, `republish`, `rollback` and `feature`, which change the catalog of a data directory.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -83,11 +83,24 @@ pub struct PublishArguments {
     pub options: ConversionOptions,
 }
 
-/// Unpublish a dataset. Its files stay, and publishing a version restores it.
+/// Unpublish a dataset. Its files stay; `republish` or a new version brings it back.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools unpublish sales --data /srv/mercato")]
 pub struct UnpublishArguments {
+    /// The dataset.
+    #[arg(value_name = "SLUG")]
+    pub slug: String,
+    /// Where the catalogue is.
+    #[command(flatten)]
+    pub location: CatalogLocation,
+}
+
+/// Publish an unpublished dataset again, with the version that it served last.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  mercato-tools republish sales --data /srv/mercato")]
+pub struct RepublishArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
     pub slug: String,
@@ -342,7 +355,27 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "published": false }));
     }
-    print_text(&format!("{slug} is taken down; its files stay"))
+    print_text(&format!(
+        "{slug} is taken down; its files stay, and `mercato-tools republish {slug}` brings it back"
+    ))
+}
+
+/// Runs `republish`.
+///
+/// # Errors
+/// When there is no such dataset, its version is damaged, or its files cannot be changed.
+pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), Failure> {
+    let slug = slug(&arguments.slug)?;
+    let location = &arguments.location;
+    let version = location
+        .change(&slug, false, |data| Ok(catalog_publish::republish(data, &slug, location.place.rows())?))?;
+    if json {
+        let version = version.to_string();
+        return print_json(
+            &serde_json::json!({ "slug": slug.as_str(), "published": true, "currentVersion": version }),
+        );
+    }
+    print_text(&format!("{slug} is published again and serves version {version}"))
 }
 
 /// Runs `rollback`.
@@ -351,9 +384,9 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
 /// When there is no such dataset or version, or its files cannot be changed.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
-    arguments
-        .location
-        .change(&slug, false, |data| Ok(catalog_publish::rollback(data, &slug, &arguments.to)?))?;
+    let location = &arguments.location;
+    let rows = location.place.rows();
+    location.change(&slug, false, |data| Ok(catalog_publish::rollback(data, &slug, &arguments.to, rows)?))?;
     if json {
         let version = arguments.to.to_string();
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "currentVersion": version }));

@@ -60,6 +60,12 @@ fn publishes_rolls_back_and_unpublishes() {
     assert_eq!(shown()["featured"], false);
     json(folder.path(), &["unpublish", "small", "--data", "data", "--json"]);
     assert_eq!(current(folder.path()), Value::Null);
+    let back = ["rollback", "small", "--to", "1.1.0", "--data", "data"];
+    refused(folder.path(), &back, 1, &["unpublished", "mercato-tools republish small"]);
+    let again = json(folder.path(), &["republish", "small", "--data", "data", "--json"]);
+    assert_eq!((&again["published"], &again["currentVersion"]), (&Value::from(true), &Value::from("1.0.0")));
+    assert_eq!(current(folder.path()), "1.0.0");
+    json(folder.path(), &["unpublish", "small", "--data", "data", "--json"]);
     publish(folder.path(), "1.2.0");
     assert_eq!(current(folder.path()), "1.2.0");
 }
@@ -88,6 +94,7 @@ fn rejects_commands_on_unknown_datasets() {
     refused(folder.path(), &["feature", "other", "on", "--data", "data"], 1, &["other"]);
     refused(folder.path(), &["feature", "small", "maybe", "--data", "data"], 2, &["maybe"]);
     refused(folder.path(), &["unpublish", "other", "--data", "data"], 1, &["other"]);
+    refused(folder.path(), &["republish", "other", "--data", "data"], 1, &["other"]);
     refused(folder.path(), &["rollback", "small", "--to", "3.0.0", "--data", "data"], 1, &["3.0.0", "1.0.0"]);
     refused(folder.path(), &["datasets", "show", "other", "--data", "data"], 1, &["other"]);
     refused(folder.path(), &["datasets", "show", "No Slug", "--data", "data"], 2, &[]);

@@ -224,7 +224,7 @@ class AsyncQuery:
 
     async def count(self) -> int:
         """As `Query.count`."""
-        return (await self.cost()).rows
+        return (await self.cost()).exact_rows
 
     async def cost(self) -> Cost:
         """As `Query.cost`."""

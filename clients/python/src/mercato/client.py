@@ -232,8 +232,8 @@ class Query:
         return found
 
     def count(self) -> int:
-        """The number of rows. Costs no credits."""
-        return self.cost().rows
+        """The number of rows. Costs no credits. A `ValueError` where a filter leaves more than 10,000: `cost()` bounds them."""
+        return self.cost().exact_rows
 
     def cost(self) -> Cost:
         """The price in credits, with `rows` and whether it is `affordable`. Costs no credits itself."""

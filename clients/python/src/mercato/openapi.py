@@ -508,8 +508,8 @@ class Graph(TypedDict):
     edges: list[GraphEdge]
 
 
-class Page(TypedDict):
-    """A page of rows."""
+class _PageRequired(TypedDict):
+    """Fields that every Page has."""
 
     results: list[dict[str, Any]]
     rowsReturned: int
@@ -518,13 +518,25 @@ class Page(TypedDict):
     totalRows: int | None
 
 
-class Estimate(TypedDict):
-    """What a query would cost."""
+class Page(_PageRequired, total=False):
+    """A page of rows."""
+
+    totalRowsAtLeast: int
+
+
+class _EstimateRequired(TypedDict):
+    """Fields that every Estimate has."""
 
     rows: int
     creditsRequired: int
     creditsAvailable: int
     affordable: bool
+
+
+class Estimate(_EstimateRequired, total=False):
+    """What a query would cost."""
+
+    rowsAtLeast: int
 
 
 class Limit(TypedDict):

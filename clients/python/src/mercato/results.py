@@ -34,28 +34,40 @@ class Cost(int):
     """The price in credits, a number (0 on the free plan), with its rows."""
 
     rows: int
-    """Rows that the query would deliver."""
+    """Rows that the query would deliver, at most where `rows_at_least` is given."""
+    rows_at_least: int | None
+    """The fewest rows that it can deliver; None where `rows` is exact. More than 10,000 matches are not counted for nothing."""
     credits_available: int
     """Credits that the account can spend."""
     affordable: bool
     """Whether the account and the limits of the key allow it."""
 
-    def __new__(cls, credits: int, rows: int, available: int, affordable: bool) -> Cost:
+    def __new__(cls, credits: int, rows: int, available: int, affordable: bool,
+                rows_at_least: int | None = None) -> Cost:
         cost = super().__new__(cls, credits)
         cost.rows, cost.credits_available, cost.affordable = rows, available, affordable
+        cost.rows_at_least = rows_at_least
         return cost
+
+    @property
+    def exact_rows(self) -> int:
+        """The number of rows; a `ValueError` where it is only bounded."""
+        if self.rows_at_least is not None:
+            raise ValueError(f"{self.rows_at_least:,} to {self.rows:,} rows: more than 10,000 matches are counted only "
+                             "for pages that cost credits; give a limit or narrower filters")
+        return self.rows
 
     @property
     def credits_required(self) -> int:
         """The price as a plain number."""
         return int(self)
 
-    def __reduce__(self) -> tuple[type[Cost], tuple[int, int, int, bool]]:
-        return Cost, (int(self), self.rows, self.credits_available, self.affordable)
+    def __reduce__(self) -> tuple[type[Cost], tuple[int, int, int, bool, int | None]]:
+        return Cost, (int(self), self.rows, self.credits_available, self.affordable, self.rows_at_least)
 
     def __repr__(self) -> str:
         return (f"Cost({int(self)}, rows={self.rows}, credits_available={self.credits_available}, "
-                f"affordable={self.affordable})")
+                f"affordable={self.affordable}, rows_at_least={self.rows_at_least})")
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,9 @@ class Page:
     next_cursor: str | None
     """None at the end."""
     total_rows: int | None
-    """All rows that match, where the server knows it without looking."""
+    """All rows that match, where the server knows it without looking; above 10,000 only on pages that cost credits."""
+    total_rows_at_least: int | None
+    """Fewer rows than match, in the place of `total_rows` above 10,000."""
     version: str
     credits_charged: int
     """0 for a page that was paid before."""

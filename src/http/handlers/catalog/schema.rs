@@ -74,9 +74,9 @@ impl SchemaDocument {
 }
 
 impl ColumnLine {
-    /// Name and type, for a sentence.
-    pub(in crate::http) fn brief(&self) -> String {
-        format!("{} ({})", self.name, self.r#type)
+    /// Its name and its type.
+    pub(in crate::http) fn name_and_type(&self) -> (&str, &str) {
+        (&self.name, self.r#type)
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::rpc::Failure;
+use super::tools::kind_of;
 
 /// Brackets inside brackets of a body.
 const DEPTH_MAX: usize = 64;
@@ -118,9 +119,9 @@ pub(super) fn read(body: &[u8]) -> Result<Body<'_>, Failure> {
 }
 
 fn message(raw: &RawValue) -> Message<'_> {
-    let members: Members<'_> = match serde_json::from_str(raw.get()) {
+    let members: Members<'_> = match object("a message", raw) {
         Ok(members) => members,
-        Err(error) => return invalid(None, format!("a message is an object with each member once: {error}")),
+        Err(why) => return invalid(None, why),
     };
     let id = members.id.map(RawValue::get).filter(|written| is_id(written));
     if text(members.jsonrpc).as_deref() != Some("2.0") {
@@ -139,14 +140,31 @@ fn message(raw: &RawValue) -> Message<'_> {
             return invalid(None, why);
         }
     };
-    let (params, fault) = match members.params.map(|params| serde_json::from_str(params.get())) {
+    let (params, fault) = match members.params.map(|params| object("`params`", params)) {
         None => (Params::default(), None),
         Some(Ok(params)) => (params, None),
-        Some(Err(error)) => {
-            (Params::default(), Some(format!("`params` is not an object with each member once: {error}")))
-        }
+        Some(Err(why)) => (Params::default(), Some(why)),
     };
     Message::Request(Call { id, method, params, fault })
+}
+
+/// The members of an object, or in the words of JSON why it cannot be read.
+fn object<'b, T: Deserialize<'b>>(what: &str, raw: &'b RawValue) -> Result<T, String> {
+    // A list of the same values would be read, too.
+    if !raw.get().starts_with('{') {
+        return Err(format!("{what} is {} where an object is expected", kind_of(raw.get())));
+    }
+    serde_json::from_str(raw.get()).map_err(|_| why_unreadable(what, raw))
+}
+
+fn why_unreadable(what: &str, raw: &RawValue) -> String {
+    let members: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(raw.get()).ok();
+    match members.as_ref().and_then(|members| members.get("_meta")).filter(|meta| !meta.is_object()) {
+        Some(meta) => {
+            format!("`_meta` of {what} is {} where an object is expected", kind_of(&meta.to_string()))
+        }
+        None => format!("{what} has a member more than once"),
+    }
 }
 
 fn invalid<'b>(id: Option<&'b str>, why: impl Into<String>) -> Message<'b> {

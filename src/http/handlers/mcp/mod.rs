@@ -44,7 +44,7 @@ fn one(app: &App, request: &mut Incoming, message: Message<'_>) -> Response {
     let named = request.list(VERSION_HEADER).map(|name| Revision::named(&name).ok_or(name.into_owned()));
     match (message, named) {
         (Message::Request(call), _) => match revision::of(request, &call) {
-            Ok(revision) => rpc::response(&call, methods::answer(app, request, revision, &call)),
+            Ok(revision) => rpc::response(&call, methods::answer(app, request, revision, &call, 0)),
             Err(failure) => rpc::refused(Some(call.id), &failure),
         },
         (_, Some(Err(name))) => rpc::refused(None, &Failure::unsupported_version(&name)),
@@ -73,10 +73,10 @@ fn batch(app: &App, request: &mut Incoming, messages: Vec<Message<'_>>) -> Resul
         return Ok(rpc::refused(None, &Failure::invalid_request(refusal)));
     }
     admit_others(app, request, messages.len())?;
-    let mut answers = Vec::new();
+    let (mut answers, mut spent) = (Vec::new(), 0);
     for message in messages {
         match message {
-            Message::Request(call) => answers.push(in_batch(app, request, &call)),
+            Message::Request(call) => answers.push(in_batch(app, request, &call, &mut spent)),
             Message::Invalid(id, failure) => answers.push(rpc::failure(id, &failure)),
             Message::Notification | Message::Response => {}
         }
@@ -96,13 +96,15 @@ fn admit_others(app: &App, request: &mut Incoming, messages: usize) -> Result<()
     Ok(())
 }
 
-/// The answer to a request of a batch. Its charge is durable before the next request is looked at.
-fn in_batch(app: &App, request: &mut Incoming, call: &Call<'_>) -> Vec<u8> {
+/// The answer to a request of a batch. Its charge is durable before the next request is looked at, and `spent` then has it.
+fn in_batch(app: &App, request: &mut Incoming, call: &Call<'_>, spent: &mut u64) -> Vec<u8> {
     if call.method == "initialize" || call.is_stateless() {
         let failure = Failure::invalid_request("this message must not be part of a batch");
         return rpc::failure(Some(call.id), &failure);
     }
-    let Reply { outcome, durable, cause, .. } = methods::answer(app, request, Revision::V2025_03_26, call);
+    let Reply { outcome, durable, cause, credits } =
+        methods::answer(app, request, Revision::V2025_03_26, call, *spent);
+    *spent = spent.saturating_add(credits.map_or(0, |(charged, _)| charged));
     if let Some(cause) = cause {
         tracing::error!(request_id = request.request_id(), cause, "request failed");
     }

@@ -51,11 +51,6 @@ impl Revision {
         self >= Self::V2026_07_28
     }
 
-    /// Whether results have a structured part.
-    pub(super) fn is_structured(self) -> bool {
-        self >= Self::V2025_06_18
-    }
-
     /// Whether a body may be a list of messages.
     pub(super) fn takes_batches(self) -> bool {
         self == Self::V2025_03_26

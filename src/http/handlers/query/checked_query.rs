@@ -6,7 +6,9 @@ use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::{damaged, verified};
 use crate::http::handlers::query::query_input::not_planned;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::query::{self, Page, Plan, QueryRequest, SearchError};
+use crate::ledger::Receipt;
+use crate::limits::http::COUNT_TOLD_MAX;
+use crate::query::{self, Count, Page, Plan, QueryRequest, SearchError};
 
 /// A query with its plan. A version whose file turns out damaged is taken out of service.
 pub(in crate::http) struct CheckedQuery<'q> {
@@ -15,6 +17,15 @@ pub(in crate::http) struct CheckedQuery<'q> {
     version: &'q DatasetVersion,
     work: &'q ProcessorLimit,
     plan: Plan<'q>,
+}
+
+/// The number of rows of a request that is not paid yet.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct ToldRows {
+    /// So many, or fewer where `at_least` is there.
+    pub(in crate::http) at_most: u64,
+    /// The fewest that there can be; nothing where the number is exact.
+    pub(in crate::http) at_least: Option<u64>,
 }
 
 impl<'q> CheckedQuery<'q> {
@@ -44,19 +55,45 @@ impl<'q> CheckedQuery<'q> {
         query::execute(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
     }
 
-    /// Number of rows that a query or a stream would return.
-    pub(in crate::http) fn row_count(&self) -> Result<u64, ApiError> {
-        query::count_rows(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
+    /// Rows that a query or a stream would return, as far as an answer tells them that costs nothing.
+    pub(in crate::http) fn told_rows(&self) -> Result<ToldRows, ApiError> {
+        let counted = query::count_rows(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref());
+        let counted = counted.map_err(|error| self.failed(error))?;
+        let at_most = counted.exact().unwrap_or_else(|| self.rows_at_most());
+        Ok(ToldRows { at_most, at_least: counted.at_least() })
     }
 
-    /// Number of rows that match the filters.
-    pub(in crate::http) fn match_count(&self) -> Result<u64, ApiError> {
-        query::count_matches(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
+    /// Rows that match the filters, as far as an answer tells them that costs nothing.
+    pub(in crate::http) fn told_matches(&self) -> Result<Count, ApiError> {
+        let counted = query::count_up_to(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref());
+        counted.map_err(|error| self.failed(error))
     }
 
-    /// Number of rows of the whole result, where an index tells it.
-    pub(in crate::http) fn total_rows(&self) -> Result<Option<u64>, ApiError> {
-        query::total_rows(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
+    /// The same where an index knows them or the request wants them counted.
+    pub(in crate::http) fn told_total(&self) -> Result<Option<Count>, ApiError> {
+        let is_known = self.plan.counts_exactly() || self.plan.total_rows().is_some();
+        is_known.then(|| self.told_matches()).transpose()
+    }
+
+    /// The total of a page, which only credits make exact beyond what is told for nothing.
+    pub(in crate::http) fn total_of(&self, page: &Page, receipt: &Receipt) -> Option<Count> {
+        let is_exact = receipt.charged > 0 || self.plan.is_unfiltered();
+        let most = if is_exact { u64::MAX } else { COUNT_TOLD_MAX };
+        page.total_rows.map(|total| Count::up_to(total, most))
+    }
+
+    /// The rows of a page whose number, or absence, would tell more of the matches than is told for nothing. They have to be
+    /// affordable as a whole before any is looked for.
+    pub(in crate::http) fn rows_behind_told(&self) -> Option<u64> {
+        let (offset, limit) = (self.plan.offset(), self.plan.limit());
+        let is_behind = offset > 0 && offset.saturating_add(limit) > COUNT_TOLD_MAX;
+        (is_behind && !self.plan.is_unfiltered()).then(|| self.rows_at_most())
+    }
+
+    /// The most rows that the request can have, whatever its filters.
+    pub(in crate::http) fn rows_at_most(&self) -> u64 {
+        let rows = u64::from(self.plan.table().row_count());
+        rows.saturating_sub(self.plan.offset()).min(self.plan.limit())
     }
 
     /// The refusal of a request whose search has no result.

@@ -7,7 +7,7 @@ use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
 use crate::http::handlers::catalog::dataset_version;
-use crate::http::handlers::query::checked_query::CheckedQuery;
+use crate::http::handlers::query::checked_query::{CheckedQuery, ToldRows};
 use crate::http::handlers::query::query_input::Asked;
 use crate::http::handlers::query::uncharged;
 use crate::http::incoming::{Incoming, Method};
@@ -25,6 +25,8 @@ pub(in crate::http) const ROUTES: &[Route] =
 #[serde(rename_all = "camelCase")]
 struct EstimateData {
     rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_at_least: Option<u64>,
     credits_required: u64,
     credits_available: u64,
     affordable: bool,
@@ -47,11 +49,11 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let (rows, spending) = match asked.purpose() {
         Purpose::Download => {
             verified(&app.catalog, dataset.slug(), &version)?;
-            (version.table.row_count().into(), Spending::Download)
+            (ToldRows { at_most: version.table.row_count().into(), at_least: None }, Spending::Download)
         }
         purpose => {
             let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
-            let rows = query.row_count()?;
+            let rows = query.told_rows()?;
             match purpose {
                 Purpose::Stream => (rows, Spending::Stream { limit: query.plan().limit() }),
                 _ => (rows, Spending::Query),
@@ -59,9 +61,10 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         }
     };
     let Caller { account, key } = request.caller()?;
-    let estimate = app.ledger.estimate(account, Some(key), rows, spending, request.now())?;
+    let estimate = app.ledger.estimate(account, Some(key), rows.at_most, spending, request.now())?;
     let response = Response::data(&EstimateData {
-        rows,
+        rows: rows.at_most,
+        rows_at_least: rows.at_least,
         credits_required: estimate.credits_required,
         credits_available: estimate.credits_available,
         affordable: estimate.affordable,

@@ -91,8 +91,9 @@ fn answer(
     if request.method() == Method::Head {
         return Ok(described(format, &claimed.version).with_credits(0, account.credits()));
     }
-    let Sold { printed: (response, notes), rows, receipt, durable } = offer
-        .sell(|version, columns, page| page_answer::write(format, dataset.slug(), version, columns, page))?;
+    let Sold { printed, total, rows, receipt, durable } = offer
+        .sell(|version, columns, page| page_answer::render(format, dataset.slug(), version, columns, page))?;
+    let (notes, response) = (printed.notes, printed.finish(total));
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &claimed.version);

@@ -3,7 +3,7 @@
 use crate::catalog::{DatasetVersion, FormatError, Table};
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
-use crate::query::Page;
+use crate::query::{Count, Page, PaginationMode};
 use crate::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
 use crate::words::counted;
 
@@ -17,26 +17,92 @@ pub(in crate::http) const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow
 pub(in crate::http) const XLSX_MEDIA_TYPE: &str =
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
-/// Renders the page. The rows go straight into the buffer that is sent.
-pub fn write(
+/// A page whose rows are rendered. The total follows once it is paid.
+pub struct Rendered {
+    output: Output,
+    buffer: ResponseBuffer,
+    /// Notes for the client on the rows.
+    pub notes: RenderNotes,
+    rows: usize,
+    next_cursor: Option<String>,
+    mode: PaginationMode,
+}
+
+/// Renders the rows of a page. They go straight into the buffer that is sent.
+pub fn render(
     output: Output,
     slug: &str,
     version: &DatasetVersion,
     columns: &[usize],
     page: &Page,
-) -> Result<(Response, RenderNotes), FormatError> {
+) -> Result<Rendered, FormatError> {
     let table = &version.table;
     let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
-    if output == Output::Text(Format::Json) {
-        let mut buffer = Response::begin_envelope(reserve);
+    let is_json = output == Output::Text(Format::Json);
+    let mut buffer = match is_json {
+        true => Response::begin_envelope(reserve),
+        false => ResponseBuffer::with_capacity(reserve),
+    };
+    if is_json {
         buffer.sink().extend_from_slice(br#"{"results":"#);
-        let notes = render_rows(Format::Json, table, columns, &page.rows, buffer.sink())?;
-        write_page_tail(page, buffer.sink());
-        return Ok((Response::enveloped(buffer), notes));
     }
-    let mut buffer = ResponseBuffer::with_capacity(reserve);
     let notes = write_rows(output, slug, version, columns, &page.rows, buffer.sink())?;
-    Ok((with_page_headers(Response::raw(content_type(output), buffer), page), notes))
+    let (rows, next_cursor, mode) = (page.rows.len(), page.next_cursor.clone(), page.mode);
+    Ok(Rendered { output, buffer, notes, rows, next_cursor, mode })
+}
+
+impl Rendered {
+    /// The response.
+    pub fn finish(mut self, total: Option<Count>) -> Response {
+        if self.output == Output::Text(Format::Json) {
+            self.write_tail(total);
+            return Response::enveloped(self.buffer);
+        }
+        let mut response = Response::raw(content_type(self.output), self.buffer)
+            .with_header("X-Rows-Returned", self.rows.to_string())
+            .with_header("X-Pagination-Mode", self.mode.as_str());
+        if let Some(cursor) = self.next_cursor {
+            response = response.with_header("X-Next-Cursor", cursor);
+        }
+        with_total(response, total)
+    }
+
+    fn write_tail(&mut self, total: Option<Count>) {
+        let out = self.buffer.sink();
+        out.extend_from_slice(br#","rowsReturned":"#);
+        out.extend_from_slice(itoa::Buffer::new().format(self.rows).as_bytes());
+        out.extend_from_slice(br#","nextCursor":"#);
+        match &self.next_cursor {
+            // Base64 needs no escapes.
+            Some(cursor) => {
+                out.push(b'"');
+                out.extend_from_slice(cursor.as_bytes());
+                out.push(b'"');
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(br#","paginationMode":""#);
+        out.extend_from_slice(self.mode.as_str().as_bytes());
+        out.extend_from_slice(br#"","totalRows":"#);
+        match total {
+            Some(Count::Exact(rows)) => out.extend_from_slice(itoa::Buffer::new().format(rows).as_bytes()),
+            Some(Count::AtLeast(rows)) => {
+                out.extend_from_slice(br#"null,"totalRowsAtLeast":"#);
+                out.extend_from_slice(itoa::Buffer::new().format(rows).as_bytes());
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+    }
+}
+
+/// Adds the number of all rows that match, as far as it is told.
+pub(in crate::http) fn with_total(response: Response, total: Option<Count>) -> Response {
+    match total {
+        Some(Count::Exact(rows)) => response.with_header("X-Total-Rows", rows.to_string()),
+        Some(Count::AtLeast(rows)) => response.with_header("X-Total-Rows-At-Least", rows.to_string()),
+        None => response,
+    }
 }
 
 /// Appends rows without an envelope.
@@ -79,43 +145,6 @@ pub(in crate::http) const fn content_type(output: Output) -> &'static str {
         Output::Arrow => ARROW_MEDIA_TYPE,
         Output::Xlsx => XLSX_MEDIA_TYPE,
     }
-}
-
-fn write_page_tail(page: &Page, out: &mut Vec<u8>) {
-    out.extend_from_slice(br#","rowsReturned":"#);
-    out.extend_from_slice(itoa::Buffer::new().format(page.rows.len()).as_bytes());
-    out.extend_from_slice(br#","nextCursor":"#);
-    match &page.next_cursor {
-        // Base64 needs no escapes.
-        Some(cursor) => {
-            out.push(b'"');
-            out.extend_from_slice(cursor.as_bytes());
-            out.push(b'"');
-        }
-        None => out.extend_from_slice(b"null"),
-    }
-    out.extend_from_slice(br#","paginationMode":""#);
-    out.extend_from_slice(page.mode.as_str().as_bytes());
-    out.extend_from_slice(br#"","totalRows":"#);
-    match page.total_rows {
-        Some(total) => out.extend_from_slice(itoa::Buffer::new().format(total).as_bytes()),
-        None => out.extend_from_slice(b"null"),
-    }
-    out.push(b'}');
-}
-
-/// Headers for formats without an envelope. Unknown values are left out.
-fn with_page_headers(response: Response, page: &Page) -> Response {
-    let mut response = response
-        .with_header("X-Rows-Returned", page.rows.len().to_string())
-        .with_header("X-Pagination-Mode", page.mode.as_str());
-    if let Some(cursor) = &page.next_cursor {
-        response = response.with_header("X-Next-Cursor", cursor.clone());
-    }
-    if let Some(total) = page.total_rows {
-        response = response.with_header("X-Total-Rows", total.to_string());
-    }
-    response
 }
 
 /// Warns of numbers that were replaced by null, and of texts that were cut.

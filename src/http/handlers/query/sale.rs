@@ -15,7 +15,7 @@ use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::query::{Page, QueryRequest};
+use crate::query::{Count, Page, QueryRequest};
 
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
@@ -72,6 +72,8 @@ pub(in crate::http) struct Offer<'o> {
 pub struct Sold<T> {
     /// The rows, as they were printed.
     pub printed: T,
+    /// All rows that match, as far as the payment tells them.
+    pub total: Option<Count>,
     /// How many.
     pub rows: u64,
     /// The receipt of their charge.
@@ -101,13 +103,29 @@ impl<'o> Offer<'o> {
         &self,
         print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
     ) -> Result<Sold<T>, ApiError> {
+        self.refuse_unaffordable()?;
         let page = self.query.page()?;
         let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
         let pending = self.charge(rows)?;
         let printed = print(&self.claimed.version, self.query.plan().columns(), &page)
             .map_err(|error| self.query.damaged(&error))?;
         let (receipt, durable) = pending.complete()?;
-        Ok(Sold { printed, rows, receipt, durable })
+        let total = self.query.total_of(&page, &receipt);
+        Ok(Sold { printed, total, rows, receipt, durable })
+    }
+
+    /// Refuses a page far behind the start unless all rows that it can have are affordable. Otherwise 402 for one row, and an
+    /// empty page for nothing, would tell how many rows match.
+    pub(in crate::http) fn refuse_unaffordable(&self) -> Result<(), ApiError> {
+        let Some(rows) = self.query.rows_behind_told().filter(|_| !self.claimed.is_paid) else {
+            return Ok(());
+        };
+        let Buyer { account, key, at, .. } = self.buyer;
+        if self.app.ledger.estimate(account, key, rows, Spending::Query, at)?.affordable {
+            return Ok(());
+        }
+        // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.
+        self.charge(rows).map(drop)
     }
 
     /// The query that the page answers.

@@ -10,7 +10,9 @@ use crate::http::handlers::catalog::dataset_answer::find_for_key;
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE, content_type};
+use crate::http::handlers::query::page_answer::{
+    ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE, content_type, with_total,
+};
 use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, refuse};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
@@ -22,7 +24,7 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{Reservation, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
-use crate::query::QueryRequest;
+use crate::query::{Count, QueryRequest};
 use crate::render::{Format, Output};
 use crate::words::placed;
 
@@ -113,8 +115,9 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// The reservation of a stream that can begin.
 struct SetAside {
     reservation: Reservation,
-    /// Rows of the whole, where an index tells them.
-    total: Option<u64>,
+    /// All rows that match, where an index tells them or the request wants them counted. The head of a stream is sent before
+    /// its rows are paid.
+    total: Option<Count>,
 }
 
 impl SetAside {
@@ -133,13 +136,14 @@ impl SetAside {
         if !claimed.is_paid {
             app.ledger.can_afford_anything(account, key, spending, None, at)?;
         }
-        let total = query.total_rows()?;
-        let most = query.plan().limit().min(total.unwrap_or(u64::MAX));
+        let total = query.told_total()?;
+        let known = total.and_then(Count::exact).unwrap_or(u64::MAX).saturating_sub(query.plan().offset());
+        let most = query.rows_at_most().min(known);
         // An account that can pay for the largest possible result does not wait for a count.
         let rows = if app.ledger.estimate(account, key, most, spending, at)?.affordable {
             most
         } else {
-            query.row_count()?
+            query.told_rows()?.at_most
         };
         let reservation = app.ledger.reserve(&buyer.charge(rows, slug, claimed))?;
         Ok(Self { reservation, total })
@@ -173,13 +177,6 @@ pub fn stream_rows(
     };
     let response = Response::stream(content_type(output), Box::new(events));
     Ok(response.with_header("X-Accel-Buffering", "no"))
-}
-
-fn with_total(response: Response, total: Option<u64>) -> Response {
-    match total {
-        Some(total) => response.with_header("X-Total-Rows", total.to_string()),
-        None => response,
-    }
 }
 
 /// The body, and with it the event behind which it begins, must not differ under one key.

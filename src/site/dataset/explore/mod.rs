@@ -230,6 +230,7 @@ fn said(opened: &Opened<'_>, count: Option<Count>) -> String {
         Some(Count::Exact(rows)) => {
             counted(words.view_holds_one, words.view_holds, rows, &numbers.integer(rows))
         }
+        Some(Count::Many { above, .. }) => fill(words.view_holds_many, numbers.integer(above)),
         Some(Count::Unbounded) => words.view_uncounted.to_owned(),
         None => words.view_refused.to_owned(),
     }
@@ -237,6 +238,11 @@ fn said(opened: &Opened<'_>, count: Option<Count>) -> String {
 
 fn cost(opened: &Opened<'_>, count: Option<Count>) -> Option<String> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
+    if let Some(Count::Many { at_most, .. }) = count {
+        let rows = at_most.min(STREAM_LIMIT_MAX);
+        let credits = fill(words.view_costs_at_most, numbers.integer(rows));
+        return Some(fill(&credits, numbers.price(rows)));
+    }
     let Some(Count::Exact(rows)) = count else { return None };
     let credits = counted(words.view_costs_one, words.view_costs, rows, &numbers.integer(rows));
     Some(fill(&credits, numbers.price(rows)))
@@ -245,7 +251,9 @@ fn cost(opened: &Opened<'_>, count: Option<Count>) -> Option<String> {
 /// Notes for programs, by the number of rows.
 fn notes(opened: &Opened<'_>, count: Option<Count>) -> Vec<String> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
-    let Some(Count::Exact(rows)) = count else { return Vec::new() };
+    let (Some(Count::Exact(rows)) | Some(Count::Many { at_most: rows, .. })) = count else {
+        return Vec::new();
+    };
     let pages = (rows > QUERY_LIMIT_MAX).then(|| fill(words.note_pages, numbers.integer(QUERY_LIMIT_MAX)));
     let streams =
         (rows > STREAM_LIMIT_MAX).then(|| fill(words.note_streams, numbers.integer(STREAM_LIMIT_MAX)));
@@ -257,7 +265,7 @@ fn commands(opened: &Opened<'_>, view: &View, count: Count) -> Vec<Snippet> {
     let words = opened.words;
     let slug = opened.dataset.slug();
     let rows = match count {
-        Count::Exact(rows) => rows.max(1),
+        Count::Exact(rows) | Count::Many { at_most: rows, .. } => rows.max(1),
         Count::Unbounded => u64::MAX,
     };
     let page = view.body(rows.min(QUERY_LIMIT_MAX));

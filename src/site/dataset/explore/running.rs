@@ -59,8 +59,13 @@ impl Running {
             return Ok(Self::Confirm(visit.link("/account").to_string()));
         }
         let mut offers = vec![page(opened, customer, count)?];
-        if let Count::Exact(rows) = count {
-            offers.push(file(opened, customer, rows)?);
+        match count {
+            Count::Exact(rows) => {
+                let price = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
+                offers.push(file(opened, rows, price));
+            }
+            Count::Many { at_most, .. } => offers.push(long_file(opened, customer, at_most)?),
+            Count::Unbounded => {}
         }
         Ok(Self::Offers(offers))
     }
@@ -81,9 +86,21 @@ fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer,
     Ok(Offer { name: words.run.to_owned(), action: action(opened, "query"), hidden, price, buy, buttons })
 }
 
+/// The whole view as a file, where it is not counted. It costs what is sent, and ends where the credits end.
+fn long_file(opened: &Opened<'_>, customer: &Customer, at_most: u64) -> Result<Offer, ApiError> {
+    let (words, numbers) = (opened.words, opened.visit.numbers);
+    let (longest, credits) = (at_most.min(STREAM_LIMIT_MAX), customer.account.credits());
+    let rows = if credits > QUERY_LIMIT_MAX { longest.min(credits) } else { longest };
+    let (_, buy) = price(opened, customer, rows)?;
+    let mut text = fill(&fill(words.run_costs_at_most, numbers.integer(rows)), numbers.integer(credits));
+    if rows < longest {
+        text = format!("{text} {}", fill(words.run_ends, numbers.integer(rows)));
+    }
+    Ok(file(opened, rows, (text, buy)))
+}
+
 /// The whole view, as a file.
-fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, ApiError> {
-    let (price, buy) = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
+fn file(opened: &Opened<'_>, rows: u64, (price, buy): (String, Option<String>)) -> Offer {
     let hidden = vec![("version", opened.dataset.current.version.to_string()), ("rows", rows.to_string())];
     let formats: &[(&'static str, &str)] = match rows {
         ..=QUERY_LIMIT_MAX => &[("csv", "CSV"), ("xlsx", "Excel"), ("ndjson", "NDJSON"), ("json", "JSON")],
@@ -93,14 +110,14 @@ fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, Ap
         format: Some(*format),
         text: fill(opened.words.run_download_as, name),
     };
-    Ok(Offer {
+    Offer {
         name: opened.words.run_download.to_owned(),
         action: action(opened, "download"),
         hidden,
         price,
         buy,
         buttons: formats.iter().map(button).collect(),
-    })
+    }
 }
 
 /// The price in words, and where credits are bought if there are too few of them.

@@ -10,7 +10,7 @@ use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::validation_error;
 use crate::http::response::Response;
-use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, print_page, sell_page, stream_rows};
+use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
@@ -89,7 +89,7 @@ pub(in crate::site::dataset) fn page(
         &opened.work,
         print,
     );
-    let (Sold { printed, rows, receipt, durable }, version) = match sold {
+    let (Sold { printed, rows, receipt, durable, .. }, version) = match sold {
         Ok(sold) => sold,
         Err(error) => return refused(opened, error),
     };
@@ -100,7 +100,8 @@ pub(in crate::site::dataset) fn page(
     let response = match answered {
         Ok(response) => response.when(durable),
         Err(error) => {
-            Sold { printed: (), rows, receipt, durable }.give_back(opened.app, opened.request.now());
+            Sold { printed: (), total: None, rows, receipt, durable }
+                .give_back(opened.app, opened.request.now());
             return Err(error);
         }
     };
@@ -191,8 +192,10 @@ pub(in crate::site::dataset) fn file(
     let reading = Reading::of(opened)?;
     let version = opened.dataset.current.version.to_string();
     // The form names the version and the rows whose price was shown. Neither may differ from what is sold.
+    let shown = form.text("rows").parse().unwrap_or(0);
     let rows = match reading.count(opened)? {
-        Some(Count::Exact(rows)) if form.text("rows") == rows.to_string() => rows,
+        Some(Count::Exact(rows)) if rows == shown => rows,
+        Some(Count::Many { above, at_most }) if shown > above && shown <= at_most => shown,
         Some(Count::Unbounded) => return problem(opened, Problem::TooExpensive),
         _ => return problem(opened, Problem::Stale),
     };
@@ -236,11 +239,11 @@ pub(in crate::site::dataset) fn file(
 fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, output: Output) -> Result<Outcome, ApiError> {
     let slug = opened.dataset.slug();
     let print = |version: &DatasetVersion, columns: &[usize], page: &Page| {
-        print_page(output, slug, version, columns, page)
+        render_page(output, slug, version, columns, page)
     };
     let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), &opened.work, print)?;
-    let Sold { printed: (response, _), rows, receipt, durable } = sold;
-    let response = response.with_credits(receipt.charged, receipt.remaining).when(durable);
+    let Sold { printed, total, rows, receipt, durable } = sold;
+    let response = printed.finish(total).with_credits(receipt.charged, receipt.remaining).when(durable);
     Ok(Outcome { response, rows: Some(rows), credits: Some(receipt.charged) })
 }
 

@@ -3,7 +3,7 @@
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
 use crate::catalog::{ColumnMeta, FormatError, Language, Table};
-use crate::limits::http::{QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::http::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::query::{self, QueryError, QueryRequest, Selections, Stop, WorkLimit};
 use crate::site::snippets::Json;
 
@@ -31,6 +31,13 @@ pub(super) struct View {
 pub(super) enum Count {
     /// The exact number.
     Exact(u64),
+    /// More than are counted for everybody.
+    Many {
+        /// More than so many.
+        above: u64,
+        /// At most so many: the rows of the dataset.
+        at_most: u64,
+    },
     /// Counting would take more work than a page may cause.
     Unbounded,
 }
@@ -112,14 +119,14 @@ impl View {
         let request =
             QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
         let plan = query::plan(&request, table, slug, work)?;
-        if let Some(rows) = plan.total_rows() {
-            return Ok(Count::Exact(rows));
-        }
         let tested = u64::from(table.row_count()).saturating_mul(self.conditions.len() as u64);
-        if tested > TESTED_VALUES_MAX {
+        if plan.total_rows().is_none() && tested > TESTED_VALUES_MAX {
             return Ok(Count::Unbounded);
         }
-        Ok(Count::Exact(query::count_matches(&plan, selections)?))
+        Ok(match query::count_up_to(&plan, COUNT_TOLD_MAX, selections)? {
+            query::Count::Exact(rows) => Count::Exact(rows),
+            query::Count::AtLeast(above) => Count::Many { above, at_most: table.row_count().into() },
+        })
     }
 }
 

@@ -230,6 +230,36 @@ fn streams_large_view_as_file_once_paid() {
     assert_eq!(send(&browser, &file, &[("format", "json")]).status, 400);
 }
 
+/// The page is free, so it tells a bound. What is sent is paid.
+#[test]
+fn sells_uncounted_view_up_to_its_bound() {
+    let site = site(70_000);
+    let target = "/datasets/cities/explore?filter=name&test=eq&value=Roma";
+    let told = site.get(target).text();
+    assert!(told.contains("This view holds more than 10,000 rows."), "{told}");
+    assert!(told.contains("It costs at most 70,000 credits (€350.00, VAT excluded)"), "{told}");
+    let browser = Browser::signed_in(&site, EMAIL);
+    for (bought, ends) in [(30_000, true), (60_000, false)] {
+        buy(&site, bought);
+        let page = browser.open(target);
+        assert_eq!(page.all().iter().any(|part| part.line().contains("The file ends after")), ends);
+        assert!(page.all().iter().all(|part| !part.line().contains("11,667")), "the exact number");
+    }
+    let file = form(&browser.open(target), FILE);
+    assert!(file.1.contains(&("rows".to_owned(), "70000".to_owned())), "{:?}", file.1);
+    for _ in 0..2 {
+        let answer = send(&browser, &file, &[("format", "csv")]);
+        assert_eq!((answer.status, answer.text().lines().count()), (200, 11_668));
+        crate::harness::wait_until("the stream is settled", || credits(&site, 0) == 90_000 - 11_667);
+    }
+    let (action, fields) = file;
+    for rows in ["10000", "70001", "x", ""] {
+        let mut fields = fields.clone();
+        fields.iter_mut().filter(|(name, _)| name == "rows").for_each(|(_, value)| *value = rows.to_owned());
+        assert_eq!(send(&browser, &(action.clone(), fields), &[("format", "csv")]).status, 422, "{rows}");
+    }
+}
+
 #[test]
 fn refuses_forms_of_other_sites_and_outdated_prices() {
     let site = site(250);

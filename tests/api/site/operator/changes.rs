@@ -267,5 +267,13 @@ fn serves_other_version_and_withdraws_dataset() {
     check_done(&gone, "/operator/datasets?done=withdrawn");
     assert_eq!(site.get("/api/v1/datasets/cities").status, 404);
     let page = operator.open("/operator/publications");
-    assert_eq!(page.one("main ul.unpublished li").line(), "cities: taken back by the operator");
+    assert!(page.one("main ul.unpublished li").line().starts_with("cities: taken back by the operator"));
+    let back = operator.fill_in("/operator/publications", "republish", &[("dataset", "cities")]);
+    check_done(&back, "/operator/publications?done=republished");
+    assert!(site.serves("cities", "1.0.0"), "as before, at once");
+    let target = "/operator/publications";
+    let unknown = [("action", "republish"), ("once", "x-republish"), ("dataset", "rivers")];
+    let refused = operator.post(target, &unknown);
+    let problem = Document::parse(&refused.text()).one("main p.problem[role=alert]").line();
+    assert!(refused.status == 422 && problem.contains("rivers"), "{problem}");
 }

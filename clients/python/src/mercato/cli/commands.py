@@ -73,7 +73,9 @@ def query(options: argparse.Namespace, key: str | None) -> int:
         }
         price = dataset.query(**question).cost()
         if options.count:
-            output.document({"rows": price.rows, "credits": int(price)}) if options.json else print(price.rows)
+            least = price.rows_at_least
+            counted = {"rows": price.rows, "credits": int(price)} | ({} if least is None else {"rowsAtLeast": least})
+            output.document(counted) if options.json else print(price.rows if least is None else f"{least} to {price.rows}")
             return 0
         if not is_paid(options, price, f"{price.rows:,} rows"):
             return FAILED

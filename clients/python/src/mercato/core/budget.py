@@ -18,22 +18,22 @@ def cost(core: Core, question: Question) -> Steps[Cost]:
     wanted = question.limit
     page = _bounded(PAGE_ROWS_MAX, wanted)
     first = yield from _estimate(core, question, "page", 0, page)
-    rows = first["rows"]
+    rows, least = first["rows"], first.get("rowsAtLeast")
     affordable = first["affordable"]
     if rows == page and wanted != page:
         many = yield from _estimate(core, question, "stream", 0, _bounded(STREAM_ROWS_MAX, wanted))
-        rows = many["rows"]
+        rows, least = many["rows"], many.get("rowsAtLeast")
         affordable = many["affordable"]
         if rows == STREAM_ROWS_MAX and wanted != rows:
             if question.cursor is not None:
                 raise ValueError(f"behind a cursor {STREAM_ROWS_MAX:,} rows can be counted: give a limit")
-            total = yield from _beyond(core, question)
-            rows = total if wanted is None else min(wanted, total)
+            whole = yield from _rows_of_version(core, question)
+            rows = whole if wanted is None else min(wanted, whole)
     is_free = first["creditsRequired"] == 0
     credits = 0 if is_free else rows
     available = first["creditsAvailable"]
     is_affordable = first["affordable"] if is_free else affordable and credits <= available
-    return Cost(credits, rows, available, is_affordable)
+    return Cost(credits, rows, available, is_affordable, least)
 
 
 def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
@@ -53,25 +53,11 @@ def _estimate(core: Core, question: Question, purpose: str, ahead: int | None, l
     return estimate
 
 
-def _beyond(core: Core, question: Question) -> Steps[int]:
-    """The number of rows, of which there are a million or more. An estimate counts a million behind an offset, so the
-    end is found by halving what lies between the rows known and the rows of the file."""
+def _rows_of_version(core: Core, question: Question) -> Steps[int]:
+    """The rows behind the offset, whatever the filters: a bound where more match than are counted for nothing."""
     header: Header = yield from read(core, GET_DATASET, question.slug)
     of_version = {one["version"]: one["rowCount"] for one in header["versions"]}
-    most = max(0, of_version.get(question.version or header["currentVersion"], header["rowCount"]) - question.offset)
-    if question.filters is None:
-        return most
-    known, above = STREAM_ROWS_MAX, most
-    while known < above:
-        middle = known + (above - known) // 2
-        part = yield from _estimate(core, question, "stream", middle, STREAM_ROWS_MAX)
-        if 0 < part["rows"] < STREAM_ROWS_MAX:
-            return middle + part["rows"]
-        if part["rows"] == 0:
-            above = middle
-        else:
-            known = min(above, middle + part["rows"])
-    return known
+    return max(0, of_version.get(question.version or header["currentVersion"], header["rowCount"]) - question.offset)
 
 
 def _bounded(most: int, wanted: int | None) -> int:

@@ -55,6 +55,7 @@ def _page(core: Core, question: Question, key: str, cursor: str | None, limit: i
         rows=data["results"],
         next_cursor=data["nextCursor"],
         total_rows=data["totalRows"],
+        total_rows_at_least=data.get("totalRowsAtLeast"),
         version=answer.headers.get("X-Dataset-Version", ""),
         credits_charged=count_in(answer.headers, "X-Credits-Charged"),
         credits_remaining=count_in(answer.headers, "X-Credits-Remaining"),

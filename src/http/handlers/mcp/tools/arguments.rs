@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::catalog::Language;
 use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::http::routing::parameters::nearest;
+use crate::query;
 use crate::words::{NAME_UNKNOWN, any_of, counted, found_text, placed, quoted, whole_number};
 
 /// Arguments of one call.
@@ -19,6 +20,7 @@ pub(in crate::http::handlers::mcp) struct Arguments {
     members: Vec<(String, Box<RawValue>)>,
     known: Vec<&'static str>,
     faults: Vec<ValidationErrorBody>,
+    spent_before: u64,
 }
 
 impl Arguments {
@@ -28,12 +30,13 @@ impl Arguments {
             None | Some("null") => Vec::new(),
             Some(text) => serde_json::Deserializer::from_str(text)
                 .deserialize_map(Members)
-                .map_err(|error| format!("`arguments` is not an object: {error}"))?,
+                .map_err(|_| format!("`arguments` is {} where an object is expected", kind_of(text)))?,
         };
         if members.len() > ARGUMENTS_MAX {
             return Err(format!("`arguments` has more than {}", counted(ARGUMENTS_MAX as u64, "member")));
         }
-        let mut arguments = Self { members: Vec::new(), known: Vec::new(), faults: Vec::new() };
+        let mut arguments =
+            Self { members: Vec::new(), known: Vec::new(), faults: Vec::new(), spent_before: 0 };
         for (name, value) in members {
             if arguments.members.iter().any(|(present, _)| *present == name) {
                 arguments.refuse(
@@ -49,12 +52,22 @@ impl Arguments {
         Ok(arguments)
     }
 
+    /// The same for a call of a batch in which the calls before it cost so many credits.
+    pub(in crate::http::handlers::mcp) fn after_spending(self, credits: u64) -> Self {
+        Self { spent_before: credits, ..self }
+    }
+
+    /// Credits that the calls before this one in its batch cost.
+    pub(super) fn spent_before(&self) -> u64 {
+        self.spent_before
+    }
+
     /// A string.
     pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         let raw = self.take(name)?;
         let text = serde_json::from_str(raw.get()).ok();
         if text.is_none() {
-            let message = format!("expected a string, found {}", kind_of(&raw));
+            let message = format!("expected a string, found {}", kind_of(raw.get()));
             self.refuse("WRONG_TYPE", name, &message, "send a string");
         }
         text
@@ -81,7 +94,7 @@ impl Arguments {
                 self.refuse("OUT_OF_RANGE", name, &message, &hint);
             }
             Err(_) => {
-                let message = format!("expected a list of strings, found {}", kind_of(&raw));
+                let message = format!("expected a list of strings, found {}", kind_of(raw.get()));
                 self.refuse("WRONG_TYPE", name, &message, &hint);
             }
         }
@@ -91,7 +104,9 @@ impl Arguments {
     /// A whole number inside `minimum..=maximum`; outside is refused, never clamped.
     pub(super) fn integer(&mut self, name: &'static str, minimum: u64, maximum: u64, default: u64) -> u64 {
         let Some(raw) = self.take(name) else { return default };
-        if let Some(value) = raw.get().parse().ok().filter(|value| (minimum..=maximum).contains(value)) {
+        if let Some(value) =
+            query::whole_number(raw.get()).filter(|value| (minimum..=maximum).contains(value))
+        {
             return value;
         }
         let range = whole_number(minimum, maximum);
@@ -99,7 +114,7 @@ impl Arguments {
         let found = match serde_json::from_str::<String>(raw.get()) {
             Ok(text) => format!("the string {}", quoted(&text)),
             Err(_) if is_number => found_text(raw.get()),
-            Err(_) => kind_of(&raw).to_owned(),
+            Err(_) => kind_of(raw.get()).to_owned(),
         };
         let reason = if is_number { "OUT_OF_RANGE" } else { "WRONG_TYPE" };
         self.refuse(reason, name, &format!("expected {range}, found {found}"), &format!("send {range}"));
@@ -166,9 +181,9 @@ impl Arguments {
     }
 }
 
-/// The JSON type of a value, for messages.
-fn kind_of(raw: &RawValue) -> &'static str {
-    match raw.get().as_bytes().first() {
+/// The JSON type of a value as written, for messages.
+pub(in crate::http::handlers::mcp) fn kind_of(written: &str) -> &'static str {
+    match written.as_bytes().first() {
         Some(b'"') => "a string",
         Some(b'{') => "an object",
         Some(b'[') => "a list",
@@ -244,9 +259,19 @@ mod tests {
         assert_eq!(faults[6].suggestion.as_deref(), Some("limit"));
     }
 
+    /// JSON Schema calls them integers.
+    #[test]
+    fn takes_whole_numbers_in_every_form() {
+        for number in ["7", "7.0", "70e-1", "0.7e1"] {
+            let mut arguments = read(&format!(r#"{{"limit":{number}}}"#)).unwrap();
+            assert_eq!(arguments.integer("limit", 1, 9, 5), 7, "{number}");
+            assert!(arguments.finish().is_ok());
+        }
+    }
+
     #[test]
     fn refuses_numbers_outside_of_range() {
-        for number in ["0", "10", "-1", "1.0", "1e0", "99999999999999999999", "true", "[]"] {
+        for number in ["0", "10", "-1", "1.5", "1e1", "1e-1", "99999999999999999999", "true", "[]"] {
             let mut arguments = read(&format!(r#"{{"limit":{number}}}"#)).unwrap();
             arguments.integer("limit", 1, 9, 5);
             assert!(arguments.finish().is_err(), "{number}");

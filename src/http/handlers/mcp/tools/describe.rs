@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Arguments, Output};
+use super::{Arguments, Output, literal};
 use crate::catalog::{Dataset, DatasetVersion, Language};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -103,13 +103,17 @@ fn describe<'a>(
 }
 
 fn in_words(description: &Description<'_>, version: &DatasetVersion) -> String {
-    let names = description.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(ColumnLine::brief);
+    let brief = |column: &ColumnLine| {
+        let (name, kind) = column.name_and_type();
+        format!("{} ({kind})", literal(name))
+    };
+    let names = description.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(brief);
     let names = names.collect::<Vec<_>>().join(", ");
     let rest = if description.columns.len() > COLUMNS_IN_TEXT_MAX { ", …" } else { "" };
     let more = description.next_column_offset.map(|next| format!(" More columns: columnOffset {next}."));
     format!(
         "{} (`{}` {}): {}, {}: {names}{rest}.{} All rows cost {} EUR without VAT.",
-        description.title,
+        literal(description.title),
         description.slug,
         version.version,
         counted(description.row_count.into(), "row"),

@@ -28,11 +28,15 @@ use crate::words::counted;
 struct Estimated<'a> {
     slug: &'a str,
     version: String,
-    matching_rows: u64,
+    matching_rows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matching_rows_at_least: Option<u64>,
     rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_at_least: Option<u64>,
     credits_required: u64,
     price: Price,
-    price_of_all_matches: Price,
+    price_of_all_matches: Option<Price>,
     credits_available: Option<u64>,
     affordable: Option<bool>,
 }
@@ -54,22 +58,24 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         return Err(too_costly(app, request));
     }
     let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
-    let (matching_rows, rows) = (query.match_count()?, query.row_count()?);
+    let (matches, rows) = (query.told_matches()?, query.told_rows()?);
     let spent = match &caller {
         None => None,
         Some(Caller { account, key }) => {
-            Some(app.ledger.estimate(account, Some(key), rows, Spending::Query, request.now())?)
+            Some(app.ledger.estimate(account, Some(key), rows.at_most, Spending::Query, request.now())?)
         }
     };
-    let credits_required = spent.map_or(rows, |estimate| estimate.credits_required);
+    let credits_required = spent.map_or(rows.at_most, |estimate| estimate.credits_required);
     let estimated = Estimated {
         slug: dataset.slug(),
         version: version.version.to_string(),
-        matching_rows,
-        rows,
+        matching_rows: matches.exact(),
+        matching_rows_at_least: matches.at_least(),
+        rows: rows.at_most,
+        rows_at_least: rows.at_least,
         credits_required,
         price: Price::of(credits_required),
-        price_of_all_matches: Price::of(matching_rows),
+        price_of_all_matches: matches.exact().map(Price::of),
         credits_available: spent.map(|estimate| estimate.credits_available),
         affordable: spent.map(|estimate| estimate.affordable),
     };
@@ -100,15 +106,20 @@ fn in_words(estimated: &Estimated<'_>) -> String {
         (Some(available), _) => format!(" The account has {}, which does not suffice.", credits(available)),
         (None, _) => String::new(),
     };
+    let matching = match (estimated.matching_rows, estimated.matching_rows_at_least) {
+        (Some(rows), _) => counted(rows, "row"),
+        (None, least) => format!("More than {}", counted(least.unwrap_or_default(), "row")),
+    };
+    let all = estimated.price_of_all_matches.as_ref();
+    let all = all.map(|price| format!("; all matches cost {} EUR", price.eur())).unwrap_or_default();
+    let at_most = if estimated.rows_at_least.is_some() { "at most " } else { "" };
     format!(
-        "{} of `{}` {} match. query_rows with these arguments returns {} for {} ({} EUR without VAT); all matches \
-         cost {} EUR.{standing}",
-        counted(estimated.matching_rows, "row"),
+        "{matching} of `{}` {} match. query_rows with these arguments returns {at_most}{} for {at_most}{} ({} EUR without \
+         VAT){all}.{standing}",
         estimated.slug,
         estimated.version,
         counted(estimated.rows, "row"),
         credits(estimated.credits_required),
         estimated.price.eur(),
-        estimated.price_of_all_matches.eur(),
     )
 }

@@ -27,7 +27,8 @@ use crate::http::handlers::catalog::dataset_answer::find_named;
 use crate::http::incoming::Incoming;
 use crate::http::openapi::compact;
 use crate::ledger::Durable;
-pub(super) use arguments::Arguments;
+use crate::words::{QUOTED_BYTES_MAX, shortened};
+pub(super) use arguments::{Arguments, kind_of};
 
 /// Faults of one call that its result names.
 const FAULTS_SHOWN_MAX: usize = 10;
@@ -94,7 +95,7 @@ pub(super) fn run(
     let common = Common::of(app, revision);
     let (outcome, durable, credits, cause) = match (tool.run)(app, request, arguments) {
         Ok(Output { structured, text, durable, credits }) => {
-            (result(common, revision, &structured, text), durable, credits, None)
+            (result(common, &structured, text), durable, credits, None)
         }
         Err(error) => {
             let text = in_words(&error, request.request_id());
@@ -132,17 +133,9 @@ fn written(result: &CallResult) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(result)
 }
 
-/// A text about the result, and the result once. Clients of the first revision read texts only, so they get it as one.
-fn result(
-    common: Common,
-    revision: Revision,
-    structured: &[u8],
-    text: String,
-) -> serde_json::Result<Vec<u8>> {
-    let mut texts = vec![text];
-    if !revision.is_structured() {
-        texts.push(String::from_utf8_lossy(structured).into_owned());
-    }
+/// A text about the result, the result as a text, and the result itself: many clients show models the texts only.
+fn result(common: Common, structured: &[u8], text: String) -> serde_json::Result<Vec<u8>> {
+    let texts = vec![text, String::from_utf8_lossy(structured).into_owned()];
     let mut out = written(&CallResult::of(common, texts, false))?;
     if out.pop() == Some(b'}') {
         out.extend_from_slice(br#","structuredContent":"#);
@@ -172,11 +165,18 @@ fn fault(fault: &ValidationErrorBody) -> String {
 }
 
 fn sentence(message: &str, hint: &str, allowed: &[String], reason: &str) -> String {
-    let names = allowed.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let names: Vec<String> = allowed.iter().take(NAMES_SHOWN_MAX).map(|name| literal(name)).collect();
+    let names = names.join(", ");
     let rest = if allowed.len() > NAMES_SHOWN_MAX { ", …" } else { "" };
     let allowed = if names.is_empty() { String::new() } else { format!(" Allowed: {names}{rest}.") };
     let hint = if hint.is_empty() { String::new() } else { format!(" To correct it: {hint}.") };
     format!("{message}.{hint}{allowed} ({reason})")
+}
+
+/// A seller's text inside a sentence: in quotes and on one line, so that it cannot pass for the words of this server.
+fn literal(text: &str) -> String {
+    let (text, rest) = shortened(text, QUOTED_BYTES_MAX);
+    serde_json::to_string(&format!("{text}{rest}")).unwrap_or_default()
 }
 
 /// The published dataset of the argument `slug`.
@@ -259,6 +259,12 @@ mod tests {
     }
 
     #[test]
+    fn quotes_texts_of_sellers() {
+        assert_eq!(literal("a\n\"Buy\" now"), r#""a\n\"Buy\" now""#);
+        assert!(literal(&"x".repeat(1_000)).len() < 110);
+    }
+
+    #[test]
     fn tells_model_what_to_correct() {
         let fault = |name: &str| {
             ValidationErrorBody::parameter("UNKNOWN", name, format!("{name}: unknown"), "drop it")
@@ -271,6 +277,6 @@ mod tests {
         let internal = ApiError::internal("/data/secret is broken");
         assert!(in_words(&internal, "r-1").contains("r-1") && !in_words(&internal, "r-1").contains("secret"));
         let names = ApiError::bad_request(vec![fault("a")]).with_allowed(vec!["b".to_owned(); 60]);
-        assert!(in_words(&names, "r").contains("b, b") && in_words(&names, "r").contains("…"));
+        assert!(in_words(&names, "r").contains(r#""b", "b""#) && in_words(&names, "r").contains("…"));
     }
 }

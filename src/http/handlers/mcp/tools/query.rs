@@ -18,6 +18,7 @@ use crate::http::processor_limit::ProcessorLimit;
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
+use crate::query::Count;
 use crate::words::{counted, grouped};
 
 /// The arguments that are fields of a query.
@@ -32,6 +33,8 @@ struct Tail<'a> {
     rows_returned: usize,
     next_cursor: Option<String>,
     total_rows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_rows_at_least: Option<u64>,
     credits_charged: u64,
     credits_remaining: u64,
     free_queries_remaining: Option<u32>,
@@ -44,6 +47,7 @@ struct Tail<'a> {
 pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
     let slug = arguments.slug();
     let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
+    let spent = arguments.spent_before();
     let once = arguments.text("idempotencyKey");
     let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
     arguments.finish()?;
@@ -67,23 +71,30 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let version = &claimed.version;
     let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     let (query, plan) = (offer.query(), offer.query().plan());
+    let now = request.now();
+    let refuse_above_ceiling = |rows: u64| {
+        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, now)?;
+        refuse_above(ceiling, spent, cost.credits_required)
+    };
+    if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
+        refuse_above_ceiling(rows)?;
+    }
+    offer.refuse_unaffordable()?;
     let page = query.page()?;
     let found = page.rows.len();
     if !claimed.is_paid {
-        let rows = found.try_into().unwrap_or(u64::MAX);
-        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, request.now())?;
-        refuse_above(ceiling, cost.credits_required)?;
+        refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
     }
-    let rows =
-        Rows::encode(&version.table, plan.columns(), &page.rows).map_err(|error| query.damaged(&error))?;
+    let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
     let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
         Some(last) if rows.count < found => {
             Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
         }
-        _ => page.next_cursor,
+        _ => page.next_cursor.clone(),
     };
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(charged_rows)?.complete()?;
+    let total = query.total_of(&page, &receipt);
     request.log.rows = Some(charged_rows);
     request.log.credits = Some(receipt.charged);
     let mut warnings = rows.warnings();
@@ -93,7 +104,8 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         version: version.version.to_string(),
         rows_returned: rows.count,
         next_cursor,
-        total_rows: page.total_rows,
+        total_rows: total.and_then(Count::exact),
+        total_rows_at_least: total.and_then(Count::at_least),
         credits_charged: receipt.charged,
         credits_remaining: receipt.remaining,
         free_queries_remaining: receipt.free_queries_remaining,
@@ -105,17 +117,22 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
 }
 
-/// Refuses a call that would cost more than its caller wants to pay.
-fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
-    if cost <= ceiling {
+/// Refuses a call that would cost more than its caller wants to pay, with what the calls before it in its batch cost.
+fn refuse_above(ceiling: u64, spent: u64, cost: u64) -> Result<(), ApiError> {
+    if cost == 0 || cost.saturating_add(spent) <= ceiling {
         return Ok(());
     }
+    let before = match spent {
+        0 => String::new(),
+        spent => format!(" beside the {} of the calls before it in this batch,", counted(spent, "credit")),
+    };
     let message = format!(
-        "this call would cost {} ({} EUR without VAT), above maxCredits {}; nothing was charged",
+        "this call would cost {} ({} EUR without VAT),{before} above maxCredits {}; nothing was charged for it",
         counted(cost, "credit"),
         Price::of(cost).eur(),
         grouped(ceiling),
     );
+    let cost = cost.saturating_add(spent);
     let hint =
         format!("lower limit, narrow the filters, or set maxCredits to {cost} or more if the user agrees");
     Err(ApiError::new(ErrorKind::NoCredits, message)
@@ -126,9 +143,10 @@ fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
 
 fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
     let rows = counted(tail.rows_returned.try_into().unwrap_or(u64::MAX), "row");
-    let total = match tail.total_rows {
-        Some(total) => format!(" ({} match)", grouped(total)),
-        None => String::new(),
+    let total = match (tail.total_rows, tail.total_rows_at_least) {
+        (Some(total), _) => format!(" ({} match)", grouped(total)),
+        (None, Some(least)) => format!(" (more than {} match)", grouped(least)),
+        (None, None) => String::new(),
     };
     let (charged, left) = (counted(receipt.charged, "credit"), counted(receipt.remaining, "credit"));
     let free = match receipt.free_queries_remaining {
@@ -160,8 +178,13 @@ mod tests {
 
     #[test]
     fn refuses_cost_above_ceiling_and_names_it() {
-        assert!(refuse_above(10, 10).is_ok() && refuse_above(0, 0).is_ok());
-        let refusal = refuse_above(1_000, 2_500).unwrap_err();
+        assert!(refuse_above(10, 0, 10).is_ok() && refuse_above(0, 0, 0).is_ok());
+        assert!(refuse_above(10, 8, 2).is_ok() && refuse_above(10, 20, 0).is_ok());
+        let refusal = refuse_above(10, 8, 3).unwrap_err();
+        assert!(
+            refusal.message().contains("3 credits") && refusal.message().contains("8 credits of the calls")
+        );
+        let refusal = refuse_above(1_000, 0, 2_500).unwrap_err();
         assert_eq!(refusal.kind(), ErrorKind::NoCredits);
         assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
         assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");

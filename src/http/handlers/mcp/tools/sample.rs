@@ -40,8 +40,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let version = dataset_version::of_parameter(&dataset, named.as_deref())?;
     let query = CheckedQuery::new(app, dataset.slug(), version, &asked, &work)?;
     let numbers = chosen(version, limit);
-    let rows = Rows::encode(&version.table, query.plan().columns(), &numbers)
-        .map_err(|error| query.damaged(&error))?;
+    let rows = Rows::encode(&version.table, query.plan().columns(), &numbers, |error| query.damaged(error))?;
     request.log.rows = u64::try_from(rows.count).ok();
     let tail = Tail {
         slug: dataset.slug(),
