@@ -132,10 +132,7 @@ impl Reading {
         let columns = table.columns().len();
         let picked = Picked::read(opened.visit.value("columns"), columns, columns);
         let rows = form::rows(opened, &found).map_err(broken)?;
-        let (order, has_order_fault) = match order(opened, table).map_err(broken)? {
-            Some(order) => (order, false),
-            None => (None, true),
-        };
+        let (order, has_order_fault) = order(opened, table).map_err(broken)?;
         let applied = found.iter().filter_map(|condition| condition.applied(table));
         let columns = if picked.is_all() { Vec::new() } else { picked.numbers() };
         let name = |column: usize| table.columns().get(column).map(|meta| meta.name.clone());
@@ -216,18 +213,18 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
     })
 }
 
-/// The order that the address asks for; the outer `None` where rows cannot be sorted so.
-#[expect(clippy::option_option, reason = "no order and a faulty one are different things")]
-fn order(opened: &Opened<'_>, table: &Table) -> Result<Option<Option<Order>>, FormatError> {
+/// The order that the address asks for, and whether rows cannot be sorted so.
+fn order(opened: &Opened<'_>, table: &Table) -> Result<(Option<Order>, bool), FormatError> {
     let descending = match opened.visit.value("direction") {
         None | Some("asc") => false,
         Some("desc") => true,
-        Some(_) => return Ok(None),
+        Some(_) => return Ok((None, true)),
     };
-    let Some(name) = opened.visit.value("sort") else { return Ok(Some(None)) };
-    let Some(column) = table.column_index(name) else { return Ok(None) };
+    let Some(name) = opened.visit.value("sort") else { return Ok((None, false)) };
+    let Some(column) = table.column_index(name) else { return Ok((None, true)) };
     let order = Order { column: name.to_owned(), descending };
-    Ok(SortSupport::of(table, column)?.sortable.then_some(Some(order)))
+    let is_sortable = SortSupport::of(table, column)?.sortable;
+    Ok((is_sortable.then_some(order), !is_sortable))
 }
 
 fn said(opened: &Opened<'_>, count: Option<Count>) -> String {
