@@ -232,8 +232,8 @@ pub mod site {
     pub const DATASETS_PER_PAGE: usize = 20;
     /// Newest versions on the home page.
     pub const NEWEST_MAX: usize = 8;
-    /// Length of the address to which a sign-in leads back.
-    pub const NEXT_BYTES_MAX: usize = 1024;
+    /// Length of the address to which a sign-in leads back; that of a view may have many conditions.
+    pub const NEXT_BYTES_MAX: usize = 3 * 1024;
     /// Rows that one page of a view shows and charges.
     pub const VIEW_ROWS_PER_PAGE: u64 = 50;
     /// Lines of one table of an account.

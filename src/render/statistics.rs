@@ -218,7 +218,9 @@ fn push_histogram(out: &mut Vec<u8>, form: Form, lengths: bool, numbers: Option<
         for (number, ((from, to), count)) in bounds.zip(&numbers.counts).enumerate() {
             out.extend_from_slice(if number == 0 { b"{\"from\":" } else { b",{\"from\":" });
             push_bound(out, form, *from);
-            member(out, "to", |out| push_bound(out, form, *to));
+            // Equal steps pass the largest value, unless they are of floats, whose last bound is that value.
+            let to = if form.kind == ColumnKind::Float { *to } else { (*to).min(numbers.largest) };
+            member(out, "to", |out| push_bound(out, form, to));
             member(out, "count", |out| push_wide(out, (*count).into()));
             out.push(b'}');
         }

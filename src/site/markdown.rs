@@ -1,7 +1,8 @@
 //! A Markdown text of a publisher as a part of a page, which runs nothing and loads nothing.
 //!
 //! `http/handlers/catalog/text_page.rs` decides which markup a text may contain. Here its headings go below those of the
-//! page, and its tables lose their styles, which the policy of the pages would not let through. Does not depend on datasets.
+//! page, and its tables lose their styles, which the policy of the pages would not let through, and get a box that scrolls
+//! where the screen is too narrow. Does not depend on datasets.
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, html};
 
@@ -23,7 +24,7 @@ pub struct Shown {
 pub fn shown(markdown: &str) -> Shown {
     let beginning = beginning_of(markdown, SHOWN_BYTES_MAX);
     let mut text = String::with_capacity(beginning.len().saturating_mul(2));
-    html::push_html(&mut text, harmless_markdown(beginning).map(below_the_page));
+    html::push_html(&mut text, harmless_markdown(beginning).map(below_the_page).flat_map(boxed));
     Shown { html: text, is_cut: beginning.len() < markdown.len() }
 }
 
@@ -51,6 +52,15 @@ fn below_the_page(event: Event<'_>) -> Event<'_> {
     }
 }
 
+/// The event, with the box around a table.
+fn boxed(event: Event<'_>) -> impl Iterator<Item = Event<'_>> {
+    let html = |text: &'static str| Event::Html(text.into());
+    let before = matches!(event, Event::Start(Tag::Table(_)))
+        .then(|| html("<div class=\"table-scroll\" tabindex=\"0\">\n"));
+    let behind = matches!(event, Event::End(TagEnd::Table)).then(|| html("</div>\n"));
+    before.into_iter().chain(std::iter::once(event)).chain(behind)
+}
+
 fn one_below(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H2,
@@ -74,6 +84,17 @@ mod tests {
         assert_eq!(html("# A\n\n###### B\n"), "<h2>A</h2>\n<h6>B</h6>\n");
         let table = html("|a|b|\n|:-:|-:|\n|1|2|\n");
         assert!(table.contains("<th>a</th><th>b</th>") && !table.contains("style"), "{table}");
+    }
+
+    #[test]
+    fn shows_table_behind_sentence_in_box() {
+        for markdown in
+            ["|a|b|\n|-|-|\n|1|2|\n", "Counts:\n|a|b|\n|-|-|\n|1|2|\n", "- x\n\n  |a|b|\n  |-|-|\n  |1|2|\n"]
+        {
+            let html = html(markdown);
+            assert!(html.contains("<div class=\"table-scroll\" tabindex=\"0\">\n<table>"), "{html}");
+            assert!(html.contains("</table>\n</div>") && !html.contains('|'), "{html}");
+        }
     }
 
     #[test]

@@ -3,7 +3,11 @@
 //! Each language writes a value in its own way. All commands are written from the same [`Json`], so they query the same rows.
 //! The key is read from a variable of the environment and is never part of a command. Does not depend on datasets.
 
+mod programs;
+
 use std::fmt::Write;
+
+pub use programs::{pandas, polars, python_client, r, typescript_client, with_key};
 
 /// The variable that holds the API key.
 pub const KEY_VARIABLE: &str = "MERCATO_KEY";

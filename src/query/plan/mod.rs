@@ -295,6 +295,14 @@ impl<'t> Plan<'t> {
         }
     }
 
+    /// Keeps the rows that match the filter, in their order.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the store file is damaged.
+    pub fn retain(&self, rows: &mut Vec<u32>) -> Result<(), SearchError> {
+        self.filter.retain(rows)
+    }
+
     /// The cursor of the page after `row`.
     ///
     /// # Errors

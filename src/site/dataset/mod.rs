@@ -158,13 +158,13 @@ fn preview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 fn explore(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    page_of_dataset(app, request, &explore::KNOWN, explore::page)
+    page_of_dataset(app, request, &explore::address::KNOWN, explore::page)
 }
 
 /// Redirects a GET of the target of a form to the view itself.
 fn explore_again(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = crate::http::find_dataset(app, request)?;
-    let visit = view_of(Visit::of(app, request, &explore::KNOWN)?, &dataset);
+    let visit = view_of(Visit::of(app, request, &explore::address::KNOWN)?, &dataset);
     Ok(visit.redirect(request, visit.here()))
 }
 
@@ -176,10 +176,12 @@ fn explore_file(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
     sell(app, request, RequestKind::Stream, &explore::sale::FILE_FIELDS, explore::sale::file)
 }
 
-/// A visit to a form as one to the view that it is about.
+/// A visit to a form as one to the view that it is about, at its canonical address.
 fn view_of(visit: Visit, dataset: &Dataset) -> Visit {
-    let page = visit.link(&Tab::Explore.path(dataset.slug()));
-    visit.on_page(&page)
+    let page = visit.link(&Tab::Explore.path(dataset.slug())).bare();
+    let view = visit.here().pairs().iter().fold(page, |url, (name, value)| url.and(name, value));
+    let canonical = explore::address::to_canonical(&view, &dataset.current.table);
+    visit.at_address(canonical.unwrap_or(view))
 }
 
 /// An answer that may have been paid for.
@@ -200,7 +202,7 @@ fn sell(
     sale: Sale,
 ) -> Result<Response, ApiError> {
     let dataset = crate::http::find_dataset(app, request)?;
-    let visit = view_of(Visit::of(app, request, &explore::KNOWN)?, &dataset);
+    let visit = view_of(Visit::of(app, request, &explore::address::KNOWN)?, &dataset);
     account::check_origin(&visit, request)?;
     let Some(customer) = Customer::of(app, request, &visit) else {
         let next = visit.here().absolute("");

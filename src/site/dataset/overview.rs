@@ -6,6 +6,7 @@ use crate::http::response::Response;
 use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
+use crate::site::markdown;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use askama::Template;
@@ -31,7 +32,8 @@ struct OverviewPage {
     frame: Frame,
     head: Head,
     words: &'static DatasetWords,
-    paragraphs: Vec<String>,
+    /// Markdown of the publisher as HTML.
+    description: String,
     tags: Vec<TagLink>,
     facts: Vec<Fact>,
     citation: Option<String>,
@@ -65,7 +67,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let frame = described(opened, frame).feed(fill(words.feed_of, opened.title()), &feed_url(opened));
     let rows = u64::from(dataset.current.table.row_count());
     let page = OverviewPage {
-        paragraphs: paragraphs(opened.description()),
+        description: markdown::shown(opened.description()).html,
         tags: tags(opened),
         facts: facts(opened),
         citation: dataset.manifest.provenance.citation.clone(),
@@ -99,24 +101,6 @@ fn feed_url(opened: &Opened<'_>) -> Url {
     opened.visit.link(&format!("/datasets/{}/feed.atom", opened.dataset.slug()))
 }
 
-/// The parts of a description that an empty line separates.
-fn paragraphs(description: &str) -> Vec<String> {
-    let mut paragraphs: Vec<String> = Vec::new();
-    let mut is_open = false;
-    for line in description.lines().map(str::trim) {
-        match paragraphs.last_mut().filter(|_| is_open && !line.is_empty()) {
-            Some(paragraph) => {
-                paragraph.push(' ');
-                paragraph.push_str(line);
-            }
-            None if !line.is_empty() => paragraphs.push(line.to_owned()),
-            None => {}
-        }
-        is_open = !line.is_empty();
-    }
-    paragraphs
-}
-
 fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
     let current = &opened.dataset.current;
     let number = current.version.to_string();
@@ -144,15 +128,4 @@ fn versions(opened: &Opened<'_>) -> Vec<VersionLine> {
         is_current: version.version == dataset.current.version,
     };
     dataset.versions.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::paragraphs;
-
-    #[test]
-    fn splits_paragraphs_at_empty_lines() {
-        assert_eq!(paragraphs("a\n b\n\n\n c \n"), ["a b", "c"]);
-        assert!(paragraphs(" \n\n").is_empty());
-    }
 }

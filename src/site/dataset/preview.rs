@@ -163,20 +163,12 @@ struct Sample {
 impl Sample {
     fn read(table: &Table, shown: &[usize], sorting: Option<Sorting>) -> Result<Self, FormatError> {
         let numbers = crate::http::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
-        let values = values(table, shown, &numbers)?;
-        let order: Vec<usize> = match sorting {
-            None => (0..numbers.len()).collect(),
-            Some(Sorting { column, descending }) => {
-                let sorted_by = columns_of(values_of(table, column, &numbers)?);
-                in_order(&sorted_by, descending)
-            }
+        let numbers = match sorting {
+            None => numbers,
+            Some(Sorting { column, descending }) => sorted_rows(table, &numbers, column, descending)?,
         };
-        let rows = order
-            .into_iter()
-            .filter_map(|row| values.get(row))
-            .map(|row| cells(row, CELL_CHARACTERS_MAX))
-            .collect();
-        Ok(Self { rows })
+        let values = values(table, shown, &numbers)?;
+        Ok(Self { rows: values.iter().map(|row| cells(row, CELL_CHARACTERS_MAX)).collect() })
     }
 
     fn page(self, page: usize) -> Vec<Vec<Cell>> {
@@ -185,12 +177,18 @@ impl Sample {
     }
 }
 
-fn values_of(table: &Table, column: usize, rows: &[u32]) -> Result<Vec<Vec<Value>>, FormatError> {
-    values(table, &[column], rows)
-}
-
-fn columns_of(rows: Vec<Vec<Value>>) -> Vec<Value> {
-    rows.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null)).collect()
+/// Rows, sorted by a column.
+pub(super) fn sorted_rows(
+    table: &Table,
+    rows: &[u32],
+    column: usize,
+    descending: bool,
+) -> Result<Vec<u32>, FormatError> {
+    let values = values(table, &[column], rows)?;
+    let values: Vec<Value> =
+        values.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null)).collect();
+    let order = in_order(&values, descending);
+    Ok(order.into_iter().filter_map(|place| rows.get(place).copied()).collect())
 }
 
 /// The values of rows, as the API prints them.

@@ -147,6 +147,7 @@ words! {
         test: "Test", "Confronto";
         remove: "Remove", "Togli";
         add_condition: "Add a condition on", "Aggiungi una condizione su";
+        add: "Add", "Aggiungi";
         add_none: "choose a column", "scegli una colonna";
         order_by: "Order by", "Ordina per";
         order_of_file: "order of the file", "ordine del file";
@@ -171,7 +172,13 @@ words! {
         needs_date: "This column holds days, such as 2024-01-31.", "Questa colonna contiene giorni, come 2024-01-31.";
         needs_moment: "This column holds moments, such as 2024-01-31T12:00:00Z.",
             "Questa colonna contiene istanti, come 2024-01-31T12:00:00Z.";
-        needs_text: "This column takes no such test.", "Questa colonna non ammette questo confronto.";
+        needs_column: "This dataset has no such column. Remove the condition.", "Questo dataset non ha questa colonna. Togli la condizione.";
+        needs_test: "This column takes no such test. Choose another one.", "Questa colonna non ammette questo confronto. Scegline un altro.";
+        needs_value: "Choose a value or type one.", "Scegli un valore o scrivilo.";
+        needs_shorter: "This value is too long: {} characters at most.", "Questo valore è troppo lungo: al massimo {} caratteri.";
+        needs_fewer: "A view has at most {} conditions. Remove one.", "Una vista ha al massimo {} condizioni. Togline una.";
+        needs_order: "The rows cannot be sorted like this. Choose another order.", "Le righe non si possono ordinare così. Scegli un altro ordine.";
+        values_range: "Values from {} to {}.", "Valori da {} a {}.";
         the_view: "The view", "La vista";
         view_holds_one: "This view holds {} row.", "Questa vista contiene {} riga.";
         view_holds: "This view holds {} rows.", "Questa vista contiene {} righe.";
@@ -181,14 +188,22 @@ words! {
         view_costs_at_most: "It costs at most {} credits ({}, VAT excluded): you pay the rows that are sent.", "Costa al massimo {} crediti ({}, IVA esclusa): paghi solo le righe inviate.";
         view_uncounted: "Counting this view takes more work than a page does for everybody. Ask with your key; the estimate is free.",
             "Contare questa vista richiede più lavoro di quanto una pagina ne faccia per tutti. Chiedi con la tua chiave: la stima è gratuita.";
+        view_faulty: "No price yet: complete or correct what is marked in the form.",
+            "Ancora nessun prezzo: completa o correggi ciò che è segnato nel modulo.";
         view_refused: "This view cannot be counted. Remove a condition or the order.",
             "Questa vista non si può contare. Togli una condizione o l’ordine.";
         note_pages: "A page has at most {} rows. The programs below follow its cursor to the end.",
             "Una pagina ha al massimo {} righe. I programmi qui sotto seguono il cursore fino alla fine.";
         note_streams: "A stream has at most {} rows; go on with its cursor.",
             "Un flusso ha al massimo {} righe; si prosegue con il suo cursore.";
+        sample_all: "From the free sample: {} of {} rows match.", "Dal campione gratuito: {} righe su {} corrispondono.";
+        sample_first: "From the free sample: {} of {} rows match. These are the first {}.",
+            "Dal campione gratuito: {} righe su {} corrispondono. Ecco le prime {}.";
+        sample_none: "No row of the free sample matches. The whole dataset may still have some.",
+            "Nessuna riga del campione gratuito corrisponde. L’intero dataset può comunque averne.";
         run: "Run this view", "Esegui questa vista";
         run_sign_in: "Sign in to run this view here", "Accedi per eseguire qui questa vista";
+        run_sign_up: "Create an account", "Crea un account";
         run_confirm: "Confirm your e-mail address to run this view here", "Conferma il tuo indirizzo e-mail per eseguire qui questa vista";
         run_show_one: "Show the {} row", "Mostra {} riga";
         run_show_all: "Show the {} rows", "Mostra le {} righe";
@@ -203,6 +218,8 @@ words! {
         run_download: "The whole view as a file", "L’intera vista in un file";
         run_download_as: "Download as {}", "Scarica in {}";
         problem_credits: "Your credits are not enough for these rows. Nothing was charged.", "I tuoi crediti non bastano per queste righe. Non è stato addebitato nulla.";
+        problem_faulty: "A condition or the order of this view cannot be applied. Nothing was charged; correct what is marked in the form.",
+            "Una condizione o l’ordine di questa vista non si può applicare. Non è stato addebitato nulla: correggi ciò che è segnato nel modulo.";
         problem_stale: "The dataset has changed since you saw the price. Nothing was charged; look at it again.",
             "Il dataset è cambiato da quando hai visto il prezzo. Non è stato addebitato nulla: guardalo di nuovo.";
         problem_too_expensive: "Finding these rows takes more work than one request may cause. Nothing was charged: narrow the view, or stream it with your key.",
@@ -219,13 +236,11 @@ words! {
         rows_columns_rest: "and {} more columns, which the file has", "e altre {} colonne, che il file contiene";
         rows_back: "Back to the view", "Torna alla vista";
         commands: "Commands for this view", "Comandi per questa vista";
-        key_said: "Each reads the API key from the environment variable MERCATO_KEY.",
-            "Ciascuno legge la chiave API dalla variabile d’ambiente MERCATO_KEY.";
+        key_said: "Paste one into a terminal, with your API key in place of “mk_…”. Python needs the package mercato, pandas also pyarrow, R httr2, TypeScript @mercato/client.",
+            "Incolla un comando nel terminale, con la tua chiave API al posto di «mk_…». Python richiede il pacchetto mercato, pandas anche pyarrow, R httr2, TypeScript @mercato/client.";
         copy: "Copy", "Copia";
         copied: "Copied", "Copiato";
         snippet_estimate: "Estimate (curl)", "Stima (curl)";
-        snippet_csv: "Export as CSV (curl)", "Esporta in CSV (curl)";
-        snippet_ndjson: "Export as NDJSON (curl)", "Esporta in NDJSON (curl)";
         // Relations.
         relations_curated: "Datasets that belong together with this one, the strongest relation first.",
             "Dataset collegati a questo, a partire dalla relazione più forte.";

@@ -59,7 +59,8 @@ impl LanguageChoice {
     }
 }
 
-fn named(text: &str) -> Option<Language> {
+/// The language with that code.
+pub fn named(text: &str) -> Option<Language> {
     LANGUAGES.iter().find(|(_, code, _)| *code == text).map(|(language, ..)| *language)
 }
 

@@ -116,11 +116,10 @@ impl Visit {
         visit
     }
 
-    /// The same visit as one to another page, with the same query: a form may lead to an address of its own.
+    /// The same visit as one to another address: a form may lead to an address of its own.
     #[must_use]
-    pub fn on_page(mut self, page: &Url) -> Self {
-        let pairs = self.here.pairs().iter();
-        self.here = pairs.fold(page.bare(), |url, (name, value)| url.and(name, value));
+    pub fn at_address(mut self, address: Url) -> Self {
+        self.here = address;
         self
     }
 

@@ -73,6 +73,20 @@ fn computes_statistics_of_rows() {
 }
 
 #[test]
+fn ends_histogram_at_largest_value() {
+    // 250 days in 20 bins of 13 are 260, so equal steps pass the last day.
+    let (data, _) = statistics(&site());
+    for name in ["id", "area", "height", "founded", "seen"] {
+        let found = column(&data, name);
+        let bins = found["histogram"]["bins"].as_array().unwrap();
+        assert_eq!((&bins[0]["from"], &bins[bins.len() - 1]["to"]), (&found["min"], &found["max"]), "{name}");
+    }
+    let name = column(&data, "name");
+    let bins = name["histogram"]["bins"].as_array().unwrap();
+    assert_eq!(bins[bins.len() - 1]["to"], name["lengths"]["max"]);
+}
+
+#[test]
 fn counts_nulls_and_nans_apart() {
     let (data, _) = statistics(&site());
     let height = column(&data, "height");

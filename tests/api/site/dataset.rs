@@ -115,6 +115,17 @@ fn embeds_croissant_description_in_overview() {
 }
 
 #[test]
+fn shows_table_in_description_as_table() {
+    let site = Site::empty(&UNLIMITED);
+    let table = "en = \"Counts:\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\"";
+    let described = MANIFEST.replace("en = \"Some cities\"", table);
+    site.publish("cities", &described, "1.0.0", &city_columns(3));
+    let page = open(&site, "/datasets/cities");
+    assert_eq!(page.rows("div.prose div.table-scroll tbody tr"), ["1 2"]);
+    assert!(!page.one("div.prose").text.contains('|'));
+}
+
+#[test]
 fn shows_statistics_of_api_per_column() {
     let site = site();
     let page = open(&site, "/datasets/cities/columns");

@@ -6,7 +6,7 @@ use mercato_format::writer::{Column, ColumnValues};
 
 use super::dataset::TABS;
 use super::security::check_harmless;
-use super::{UNLIMITED, open};
+use super::{UNLIMITED, ask, open};
 use crate::harness::{Site, now, publish_files, wait_until};
 
 const ATTACKS: [&str; 8] = [
@@ -103,9 +103,11 @@ fn keeps_hostile_column_names_through_links() {
     for name in ATTACKS.iter().filter(|name| !name.contains('\0')) {
         let mut encoded = String::new();
         mercato::http::percent_encode(name, &mut encoded);
-        let target = format!(
-            "/datasets/hostile/explore?filter={encoded}&test=eq&value={encoded}&sort={encoded}&add={encoded}"
-        );
+        let target =
+            format!("/datasets/hostile/explore?filter={encoded}&test=eq&value={encoded}&sort={encoded}");
+        let added = site.send(&ask(&format!("{target}&add={encoded}")));
+        let added = added.header("Location").unwrap().to_owned();
+        check_harmless(&added, &open(&site, &added));
         let page = open(&site, &target);
         check_harmless(&target, &page);
         let command = page.one("#curl-text").text.clone();

@@ -23,6 +23,9 @@ const PAGES = [
   ["columns", `${DATASET}/columns`, 200],
   ["preview", `${DATASET}/preview`, 200],
   ["explore", `${DATASET}/explore`, 200],
+  ["explore-open", `${DATASET}/explore?filter=l_quantity&test=lte&value=2.5&filter=l_shipmode&test=eq&value=`, 200],
+  ["explore-view", `${DATASET}/explore?filter=l_quantity&test=lte&value=2.5&sort=l_shipdate`, 200],
+  ["explore-fault", `${DATASET}/explore?filter=l_quantity&test=lte&value=abc`, 200],
   ["relations", `${DATASET}/relations`, 200],
   ["methodology", `${DATASET}/methodology`, 200],
   ["changelog", `${DATASET}/changelog`, 200],
@@ -42,6 +45,8 @@ const OPERATOR = [
   "/operator", "/operator/datasets", "/operator/datasets?which=faulty", `/operator${DATASET}`, "/operator/accounts",
   "/operator/accounts?q=checks", "/operator/accounts/acc_1", "/operator/keys/key_1", "/operator/payments", "/operator/publications",
 ];
+// From the home page to a file.
+const CLICKS_MAX = 10;
 const PASSWORD = "eleven blue horses";
 const SCREENS = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 900 } };
 const faults = [];
@@ -59,6 +64,7 @@ try {
   await operate(true, "en-GB");
   await operate(false, "it-IT");
   // A client address opens five accounts a day.
+  await steps(false, "en-GB");
   await account(true, "en-GB", "light");
   await account(true, "it-IT", "dark");
   await account(false, "it-IT", "light");
@@ -152,6 +158,55 @@ async function journey(javaScriptEnabled, locale) {
     await page.click('nav.tabs a[href*="/columns"]');
     await page.waitForLoadState();
     if ((await page.getAttribute("html", "lang")) !== language) faults.push(`${where}: the language was forgotten`);
+  } catch (error) {
+    faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
+  }
+  await context.close();
+}
+
+/// From the home page over a view and the sign-up to a file of it, in few clicks.
+async function steps(javaScriptEnabled, locale) {
+  const where = `steps, ${javaScriptEnabled ? "with" : "without"} JavaScript, ${locale}`;
+  const context = await browser.newContext({ viewport: SCREENS.phone, locale, javaScriptEnabled });
+  const page = await openPage(context, where);
+  page.setDefaultTimeout(10_000);
+  const small = "/datasets/tpch-nation";
+  let clicks = 0;
+  let fields = 0;
+  const click = async (selector, target) => {
+    clicks += 1;
+    await page.locator(selector).first().click();
+    if (target !== undefined) await page.waitForURL(target);
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, click ${clicks}`);
+    await lookAtWidth(page, `${where}, click ${clicks}`);
+    if (folder !== undefined) await page.screenshot({ path: path.join(folder, `steps-${clicks}.png`), fullPage: true });
+  };
+  const fill = async (name, value) => {
+    fields += 1;
+    await page.fill(`main input[name="${name}"]`, value);
+  };
+  const sign = async (target) => {
+    await fill("email", "steps@example.org");
+    await fill("password", PASSWORD);
+    await click("main form.form button", target);
+  };
+  try {
+    await page.goto(url);
+    await click('nav.main-nav a[href$="/datasets"]', /\/datasets$/);
+    await click(`main a[href$="${small}"]`, new RegExp(small));
+    await click('nav.tabs a[href*="/explore"]', /\/explore$/);
+    await click('button[name="add"][value="n_regionkey"]', /filter=n_regionkey/);
+    await click('button[name="pick"]', /test=eq&value=\d/);
+    const view = page.url();
+    await click('main .cost a[href*="/account/sign-up"]', /\/account\/sign-up\?/);
+    await sign(/\/account\/sign-in\?/);
+    await sign(/\/explore\?/);
+    if (page.url() !== view) faults.push(`${where}: comes back to ${page.url()} instead of ${view}`);
+    const [file] = await Promise.all([page.waitForEvent("download"), click('main form.run button[value="csv"]')]);
+    const lines = readFileSync(await file.path(), "utf8").trim().split("\r\n");
+    if (lines.length !== 6 || !lines[0].startsWith("n_nationkey,")) faults.push(`${where}: the file is ${lines.join(" | ")}`);
+    if (clicks > CLICKS_MAX) faults.push(`${where}: ${clicks} clicks`);
+    console.log(`${where}: ${clicks} clicks, ${fields} fields`);
   } catch (error) {
     faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
   }

@@ -406,7 +406,7 @@ ColumnStatisticsHistogramBin = TypedDict("ColumnStatisticsHistogramBin", {
 
 
 class ColumnStatisticsHistogram(TypedDict):
-    """Bins of equal width."""
+    """Bins of equal width. The last one ends at the largest value, so it may be narrower."""
 
     of: Literal['values', 'lengths']
     bins: list[ColumnStatisticsHistogramBin]

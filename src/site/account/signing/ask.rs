@@ -1,5 +1,6 @@
 //! A sentence that names the contact of the site, with a link where it has one; and the ways that lead to it.
 
+use super::sign_in::linking_on;
 use crate::http::App;
 use crate::site::account::words::AccountWords;
 use crate::site::frame::Link;
@@ -54,10 +55,10 @@ pub enum SignUpWay {
 }
 
 impl SignUpWay {
-    /// The way of this place.
-    pub fn of(app: &App, visit: &Visit, words: &'static AccountWords) -> Self {
+    /// The way of this place, which leads on to the page behind the sign-in.
+    pub fn of(app: &App, visit: &Visit, words: &'static AccountWords, next: &str) -> Self {
         if app.takes_sign_ups {
-            return Self::Here(visit.link("/account/sign-up").to_string());
+            return Self::Here(linking_on(&visit.link("/account/sign-up"), next).to_string());
         }
         Self::Ask(Ask::new(visit, words.closed, words.closed_operator))
     }

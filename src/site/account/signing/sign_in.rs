@@ -25,7 +25,7 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 
 /// Name of the parameter that says where a sign-in leads.
-const NEXT: &str = "next";
+pub const NEXT: &str = "next";
 const NOTICES: [Done; 7] = [
     Done::SignedUp,
     Done::SignedUpByMail,
@@ -109,6 +109,21 @@ fn target(visit: &Visit, next: &str) -> Url {
     short.and_then(|next| visit.own_page(next)).unwrap_or_else(|| visit.link("/account"))
 }
 
+/// Whether a page may be asked for by an address that is carried on.
+fn is_carried(next: &str) -> bool {
+    (1..=NEXT_BYTES_MAX).contains(&next.len())
+}
+
+/// A form that carries on the address behind the sign-in.
+pub fn leading_on(form: FormView, next: &str) -> FormView {
+    if is_carried(next) { form.hidden(NEXT, next) } else { form }
+}
+
+/// A link that carries it on.
+pub fn linking_on(page: &Url, next: &str) -> Url {
+    if is_carried(next) { page.with(NEXT, next) } else { page.clone() }
+}
+
 fn page(
     app: &App,
     visit: &Visit,
@@ -133,13 +148,12 @@ fn page(
                 .autocomplete("current-password")
                 .required(),
         );
-    let short = (1..=NEXT_BYTES_MAX).contains(&next.len());
     let page = SignInPage {
         frame: visit.frame(Section::Account, words.sign_in, words.sign_in_said).no_index(),
         words,
         notice: Done::notice(visit, words, &NOTICES),
-        form: if short { form.hidden(NEXT, next) } else { form },
-        sign_up: SignUpWay::of(app, visit, words),
+        form: leading_on(form, next),
+        sign_up: SignUpWay::of(app, visit, words, next),
         lost: LostWay::of(app, visit, words),
     };
     Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))

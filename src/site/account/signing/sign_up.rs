@@ -6,7 +6,7 @@ use super::ask::Ask;
 use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
-use super::sign_in::with_status;
+use super::sign_in::{NEXT, leading_on, linking_on, with_status};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -44,7 +44,9 @@ struct Faults {
 
 /// The form.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    page(app, &Visit::plain(app, request), request, "", Faults::default())
+    let visit = Visit::of(app, request, &[NEXT])?;
+    let next = visit.value(NEXT).unwrap_or_default();
+    page(app, &visit, request, ("", next), Faults::default())
 }
 
 /// Opens an account, unless the address has one, and leads to the sign-in in both cases.
@@ -52,19 +54,19 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
     if !app.takes_sign_ups {
-        return Ok(page(app, &visit, request, "", Faults::default())?.with_status(403));
+        return Ok(page(app, &visit, request, ("", ""), Faults::default())?.with_status(403));
     }
-    let form = Form::read(request, &["email", "password"])?;
+    let form = Form::read(request, &["email", "password", NEXT])?;
     let words = AccountWords::of(visit.language);
-    let (typed, password) = (form.text("email"), form.raw("password"));
+    let (typed, password, next) = (form.text("email"), form.raw("password"), form.text(NEXT));
     let refuse = |refused: Refused| {
-        page(app, &visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
+        page(app, &visit, request, (typed, next), Faults { refused: Some(refused), ..Faults::default() })
     };
     let email = match (Email::parse(typed), password::fault(words, password)) {
         (Ok(email), None) => email,
         (email, password) => {
             let email = email.err().map(|_| words.email_wrong.to_owned());
-            return page(app, &visit, request, typed, Faults { email, password, refused: None });
+            return page(app, &visit, request, (typed, next), Faults { email, password, refused: None });
         }
     };
     let address = request.client_address(&app.trusted_proxies);
@@ -92,14 +94,15 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     if app.mailer.is_some() && app.sign_ins.admit_mail(&email, address, request.now()).is_ok() {
         mails::send(app, &visit, purpose, &email);
     }
-    Ok(visit.redirect(request, &done.at(&visit.link("/account/sign-in"))))
+    let sign_in = linking_on(&visit.link("/account/sign-in"), next);
+    Ok(visit.redirect(request, &done.at(&sign_in)))
 }
 
 fn page(
     app: &App,
     visit: &Visit,
     request: &Incoming,
-    email: &str,
+    (email, next): (&str, &str),
     faults: Faults,
 ) -> Result<Response, ApiError> {
     let words = AccountWords::of(visit.language);
@@ -122,8 +125,8 @@ fn page(
         words,
         said: fill(&free, visit.numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
         closed: (!app.takes_sign_ups).then(|| Ask::new(visit, words.closed, words.closed_operator)),
-        form,
-        sign_in: visit.link("/account/sign-in").to_string(),
+        form: leading_on(form, next),
+        sign_in: linking_on(&visit.link("/account/sign-in"), next).to_string(),
     };
     Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
 }

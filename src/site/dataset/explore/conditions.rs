@@ -1,17 +1,20 @@
-//! Conditions of a view: read from an address, written as filters of the API.
+//! Conditions of a view, written as filters of the API.
 //!
-//! Selects the tests by the type of a column; the query engine parses the literals.
+//! Selects the tests by the type of a column; the query engine parses the literals. A condition that cannot be applied keeps
+//! its place with its fault, because a view without it holds other rows than were asked for.
 
-use crate::catalog::{ColumnKind, ColumnMeta, Language, Table};
+use crate::catalog::{ColumnKind, ColumnMeta, FormatError, Table};
+use crate::query::WorkLimit;
 use crate::site::dataset::DatasetWords;
 use crate::site::snippets::Json;
-use crate::site::url::Url;
 use crate::words::is_number;
+
+use super::view::is_refused;
 
 /// Conditions of one view.
 pub(super) const CONDITIONS_MAX: usize = 12;
-/// Bytes of the value of a condition.
-const VALUE_BYTES_MAX: usize = 500;
+/// Characters of the value of a condition.
+pub(super) const VALUE_CHARS_MAX: usize = 500;
 /// Digits that a double keeps. A number with more is sent as text, which the API reads exactly.
 const EXACT_DIGITS_MAX: usize = 15;
 
@@ -103,105 +106,133 @@ impl Test {
 /// One condition, as the address has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
-    pub(super) column: usize,
-    pub(super) test: Test,
+    /// The name of its column, also of one that the table has not.
+    pub(super) name: String,
+    pub(super) column: Option<usize>,
+    /// The word of its test, also of one that does not suit the column.
+    pub(super) code: String,
+    /// Canonical, where it can be read.
     pub(super) value: String,
 }
 
+/// Why a condition cannot be applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The table has no such column.
+    Column,
+    /// The column takes no such test.
+    Test,
+    /// The value is still to be chosen.
+    Open,
+    /// The value is too long.
+    Long,
+    /// The value is none of the column.
+    Value,
+    /// There are too many conditions.
+    Many,
+}
+
 impl Condition {
-    /// The conditions of an address: columns, tests and values in the same order. A column that the table has not is left
-    /// out; the column named by `add` begins a condition.
-    pub(super) fn read(here: &Url, table: &Table) -> Vec<Condition> {
-        let (tests, values) = (here.values("test"), here.values("value"));
-        let named = here.values("filter").zip(tests).zip(values).take(CONDITIONS_MAX);
-        let found = named.filter_map(|((name, test), value)| {
-            let (column, meta) = column_named(table, name)?;
-            let suiting = Test::of(meta);
-            let test = suiting.iter().find(|suiting| suiting.code() == test).or(suiting.first())?;
-            let end = value.floor_char_boundary(VALUE_BYTES_MAX);
-            let value = value.get(..end).filter(|_| test.takes_value()).unwrap_or_default();
-            Some(Condition { column, test: *test, value: value.to_owned() })
-        });
-        let added = here.values("add").next().and_then(|name| column_named(table, name));
-        let added = added.and_then(|(column, meta)| {
-            Some(Condition { column, test: *Test::of(meta).first()?, value: String::new() })
-        });
-        found.chain(added).take(CONDITIONS_MAX).collect()
+    /// A condition that is still to be filled in.
+    pub(super) fn begun(name: &str, table: &Table) -> Option<Self> {
+        let (column, meta) = column_named(table, name)?;
+        let test = Test::of(meta).into_iter().next()?;
+        let (code, value) = (test.code().to_owned(), String::new());
+        Some(Self { name: name.to_owned(), column: Some(column), code, value })
     }
 
-    /// The address with these conditions in the place of its own.
-    pub(super) fn write(here: &Url, conditions: &[Condition], table: &Table) -> Url {
-        let bare =
-            ["filter", "test", "value", "add"].iter().fold(here.clone(), |url, name| url.without(name));
-        conditions.iter().fold(bare, |url, condition| {
-            let name = table.columns().get(condition.column).map_or("", |meta| meta.name.as_str());
-            url.and("filter", name).and("test", condition.test.code()).and("value", &condition.value)
-        })
+    /// Its column.
+    pub(super) fn meta<'t>(&self, table: &'t Table) -> Option<&'t ColumnMeta> {
+        table.columns().get(self.column?)
     }
 
-    /// Whether it says enough to be applied.
-    pub(super) fn is_complete(&self) -> bool {
-        !self.test.takes_value() || !self.value.is_empty()
+    /// Its test, where that suits the column.
+    pub(super) fn test(&self, table: &Table) -> Option<Test> {
+        Test::of(self.meta(table)?).into_iter().find(|test| test.code() == self.code)
     }
 
-    /// The condition as JSON of the API. A literal that does not fit its column stays a text, so that the API refuses it.
-    pub(super) fn literal(&self, meta: &ColumnMeta, language: Language) -> Json {
-        match self.test {
+    /// Why it cannot be applied, looked at alone.
+    ///
+    /// # Errors
+    /// The damage of the store file.
+    pub(super) fn fault(&self, table: &Table, work: &dyn WorkLimit) -> Result<Option<Fault>, FormatError> {
+        if self.column.is_none() {
+            return Ok(Some(Fault::Column));
+        }
+        let Some(test) = self.test(table) else { return Ok(Some(Fault::Test)) };
+        if !test.takes_value() {
+            return Ok(None);
+        }
+        if self.value.is_empty() {
+            return Ok(Some(Fault::Open));
+        }
+        if self.value.chars().count() > VALUE_CHARS_MAX {
+            return Ok(Some(Fault::Long));
+        }
+        let is_sound = match self.applied(table) {
+            Some(applied) => !is_refused(applied, table, work)?,
+            None => false,
+        };
+        Ok((!is_sound).then_some(Fault::Value))
+    }
+
+    /// The condition as the API has it, where column and test are known.
+    pub(super) fn applied(&self, table: &Table) -> Option<Applied> {
+        let (meta, test) = (self.meta(table)?, self.test(table)?);
+        let (name, literal) = (self.name.clone(), self.literal(meta, test));
+        Some(Applied { name, column: self.column?, test, literal })
+    }
+
+    /// A value that does not fit its column stays a text, so that the API refuses it.
+    fn literal(&self, meta: &ColumnMeta, test: Test) -> Json {
+        match test {
             Test::True => Json::Flag(true),
             Test::False => Json::Flag(false),
             Test::Missing => Json::Object(vec![("isNull".to_owned(), Json::Flag(true))]),
             Test::Present => Json::Object(vec![("isNull".to_owned(), Json::Flag(false))]),
-            Test::Equal => value_of(&self.value, meta.kind, language),
-            other => {
-                let value = value_of(&self.value, meta.kind, language);
-                Json::Object(vec![(other.code().to_owned(), value)])
-            }
+            Test::Equal => value_of(&self.value, meta.kind),
+            other => Json::Object(vec![(other.code().to_owned(), value_of(&self.value, meta.kind))]),
         }
     }
 }
 
-fn column_named<'t>(table: &'t Table, name: &str) -> Option<(usize, &'t ColumnMeta)> {
+/// A condition as a filter.
+#[derive(Debug, Clone)]
+pub(super) struct Applied {
+    pub(super) name: String,
+    pub(super) column: usize,
+    pub(super) test: Test,
+    pub(super) literal: Json,
+}
+
+/// A column by its name.
+pub(super) fn column_named<'t>(table: &'t Table, name: &str) -> Option<(usize, &'t ColumnMeta)> {
     let column = table.column_index(name)?;
     Some((column, table.columns().get(column)?))
 }
 
-fn value_of(typed: &str, kind: ColumnKind, language: Language) -> Json {
+/// A canonical value as JSON.
+fn value_of(value: &str, kind: ColumnKind) -> Json {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
     match kind {
-        ColumnKind::Text | ColumnKind::Boolean => Json::Text(typed.to_owned()),
-        ColumnKind::Date | ColumnKind::Timestamp { .. } => Json::Text(typed.trim().to_owned()),
-        ColumnKind::Integer | ColumnKind::Decimal { .. } | ColumnKind::Float => {
-            let number = plain_number(typed.trim(), language);
-            let digits = number.bytes().filter(u8::is_ascii_digit).count();
-            let keeps = digits <= EXACT_DIGITS_MAX || kind == ColumnKind::Float;
-            if is_number(&number) && keeps { Json::Number(number) } else { Json::Text(number) }
+        ColumnKind::Float if is_number(value) => Json::Number(value.to_owned()),
+        ColumnKind::Integer | ColumnKind::Decimal { .. }
+            if is_number(value) && digits <= EXACT_DIGITS_MAX =>
+        {
+            Json::Number(value.to_owned())
         }
+        _ => Json::Text(value.to_owned()),
     }
-}
-
-/// A number as JSON writes it: without a plus sign and needless zeros; an Italian comma is a point.
-fn plain_number(typed: &str, language: Language) -> String {
-    let has_comma = language == Language::Italian && !typed.contains('.');
-    let text = if has_comma { typed.replacen(',', ".", 1) } else { typed.to_owned() };
-    let text = text.replacen('\u{2212}', "-", 1);
-    let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let digits = digits.strip_prefix('+').filter(|_| sign.is_empty()).unwrap_or(digits);
-    let trimmed = digits.trim_start_matches('0');
-    let digits = match trimmed.bytes().next() {
-        Some(b'0'..=b'9') => trimmed.to_owned(),
-        _ if trimmed.len() < digits.len() || trimmed.starts_with('.') => format!("0{trimmed}"),
-        _ => trimmed.to_owned(),
-    };
-    format!("{sign}{digits}")
 }
 
 /// The filters of the API for these conditions. One that stands alone for its column is written under the column's name;
 /// where a column has several, each is a member of `$and`.
-pub(super) fn filters(conditions: &[(String, Json)]) -> Json {
+pub(super) fn filters(conditions: &[Applied]) -> Json {
     let repeats = conditions
         .iter()
         .enumerate()
-        .any(|(place, (name, _))| conditions.iter().take(place).any(|(earlier, _)| earlier == name));
-    let member = |(name, test): &(String, Json)| (escaped(name), test.clone());
+        .any(|(place, one)| conditions.iter().take(place).any(|earlier| earlier.name == one.name));
+    let member = |one: &Applied| (escaped(&one.name), one.literal.clone());
     if repeats {
         let parts = conditions.iter().map(|condition| Json::Object(vec![member(condition)])).collect();
         return Json::Object(vec![("$and".to_owned(), Json::List(parts))]);
@@ -219,26 +250,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn converts_typed_number_to_json() {
-        for (typed, language, expected) in [
-            ("5", Language::English, "5"),
-            ("+05.50", Language::English, "5.50"),
-            (".5", Language::English, "0.5"),
-            ("000", Language::English, "0"),
-            ("-0,5", Language::Italian, "-0.5"),
-            ("\u{2212}1.5", Language::Italian, "-1.5"),
-            ("1,5", Language::English, "1,5"),
-            ("abc", Language::English, "abc"),
-            ("0x5", Language::English, "0x5"),
-        ] {
-            assert_eq!(plain_number(typed, language), expected, "{typed}");
-        }
+    fn keeps_digits_of_long_numbers() {
         let decimal = ColumnKind::Decimal { precision: 38, scale: 2 };
-        let english = Language::English;
-        assert_eq!(value_of("1.50", decimal, english), Json::Number("1.50".to_owned()));
+        assert_eq!(value_of("1.50", decimal), Json::Number("1.50".to_owned()));
         let long = "12345678901234567.25";
-        assert_eq!(value_of(long, decimal, english), Json::Text(long.to_owned()));
-        assert_eq!(value_of("1,5", ColumnKind::Float, english), Json::Text("1,5".to_owned()));
+        assert_eq!(value_of(long, decimal), Json::Text(long.to_owned()));
+        assert_eq!(value_of(long, ColumnKind::Float), Json::Number(long.to_owned()));
+        assert_eq!(value_of("abc", ColumnKind::Float), Json::Text("abc".to_owned()));
     }
 
     #[test]
@@ -246,10 +264,15 @@ mod tests {
         let number = |text: &str| Json::Number(text.to_owned());
         let above = Json::Object(vec![("gte".to_owned(), number("1"))]);
         let below = Json::Object(vec![("lt".to_owned(), number("9"))]);
-        let (a, b) = ("a".to_owned(), "$b".to_owned());
-        let single = filters(&[(a.clone(), above.clone()), (b, number("2"))]);
+        let one = |name: &str, literal: &Json| Applied {
+            name: name.to_owned(),
+            column: 0,
+            test: Test::Equal,
+            literal: literal.clone(),
+        };
+        let single = filters(&[one("a", &above), one("$b", &number("2"))]);
         assert_eq!(single.line(), r#"{"a": {"gte": 1}, "$$b": 2}"#);
-        let several = filters(&[(a.clone(), above), (a, below)]);
+        let several = filters(&[one("a", &above), one("a", &below)]);
         assert_eq!(several.line(), r#"{"$and": [{"a": {"gte": 1}}, {"a": {"lt": 9}}]}"#);
     }
 }

@@ -1,12 +1,17 @@
 //! A view of a dataset by form: conditions, order, columns, row count and price, and commands that query it.
 //!
-//! The whole state is in the address. The page charges nothing and shows no row; a signed-in customer buys rows by a form
-//! (`sale`), at a price that the page states before (`running`).
+//! The whole state is in the address. The page charges nothing and shows rows of the free sample only; a signed-in customer buys
+//! rows by a form (`sale`), at a price that the page states before (`running`). An address with a fault has no view: nothing is
+//! counted, priced, shown or sold, because the rows without the faulty condition are not those that were asked for.
 
+pub(super) mod address;
 mod conditions;
 mod form;
+mod hints;
+mod notation;
 mod running;
 pub(super) mod sale;
+mod sample;
 mod view;
 
 use askama::Template;
@@ -28,13 +33,11 @@ use super::picked::Picked;
 use super::preview::{Pick, picker};
 use super::usage::Snippet;
 use super::{DatasetWords, Opened};
-use conditions::Condition;
+use address::KNOWN;
 use form::{ConditionRow, SortOption};
 use running::Running;
+use sample::SampleRows;
 use view::{Count, Order, View};
-
-/// Names that the query of the page may have.
-pub(super) const KNOWN: [&str; 7] = ["filter", "test", "value", "add", "sort", "direction", "columns"];
 
 /// Columns that the selections of the form name.
 const OFFERED_COLUMNS_MAX: usize = 500;
@@ -48,10 +51,13 @@ struct ExplorePage {
     action: Url,
     hidden: Vec<(&'static str, String)>,
     conditions: Vec<ConditionRow>,
-    /// Columns that a further condition may test; none where there are enough conditions.
+    /// Columns that a further condition may test by one click; none where there are enough conditions.
     addable: Vec<String>,
+    /// Further ones, which are chosen from a list.
+    more_addable: Vec<String>,
     sorts: Vec<SortOption>,
     descending: bool,
+    has_order_fault: bool,
     picker: Vec<Pick>,
     unpickable: Option<String>,
     all_columns_url: Option<Url>,
@@ -62,6 +68,7 @@ struct ExplorePage {
     notes: Vec<String>,
     running: Running,
     problem: Option<ProblemText>,
+    sample: Option<SampleRows>,
     snippets: Vec<Snippet>,
 }
 
@@ -70,6 +77,8 @@ struct ExplorePage {
 enum Problem {
     /// The account cannot pay.
     Credits,
+    /// The address has a fault.
+    Faulty,
     /// The shown view differs from the rows that would be sold.
     Stale,
     /// The same file is on its way.
@@ -89,7 +98,7 @@ impl Problem {
     const fn status(self) -> u16 {
         match self {
             Problem::Credits => ErrorKind::NoCredits.status(),
-            Problem::Stale => ErrorKind::Unprocessable.status(),
+            Problem::Faulty | Problem::Stale => ErrorKind::Unprocessable.status(),
             Problem::Busy => ErrorKind::Conflict.status(),
             Problem::TooExpensive => ErrorKind::Unavailable.status(),
         }
@@ -100,6 +109,7 @@ impl Problem {
         let buy = || opened.visit.link("/account/credits").to_string();
         match self {
             Problem::Credits => ProblemText { text: words.problem_credits, buy: Some(buy()) },
+            Problem::Faulty => ProblemText { text: words.problem_faulty, buy: None },
             Problem::Stale => ProblemText { text: words.problem_stale, buy: None },
             Problem::Busy => ProblemText { text: words.problem_busy, buy: None },
             Problem::TooExpensive => ProblemText { text: words.problem_too_expensive, buy: None },
@@ -107,12 +117,14 @@ impl Problem {
     }
 }
 
-/// The view that an address means.
+/// What an address means.
 struct Reading {
-    found: Vec<Condition>,
     picked: Picked,
     rows: Vec<ConditionRow>,
-    view: View,
+    order: Option<Order>,
+    has_order_fault: bool,
+    /// Nothing where the address has a fault.
+    view: Option<View>,
 }
 
 impl Reading {
@@ -120,29 +132,42 @@ impl Reading {
         opened.verified()?;
         let broken = |error: FormatError| opened.damaged(&error);
         let table = &opened.dataset.current.table;
-        let found = Condition::read(opened.visit.here(), table);
+        let found = address::conditions(opened.visit.here(), table);
         let columns = table.columns().len();
         let picked = Picked::read(opened.visit.value("columns"), columns, columns);
         let rows = form::rows(opened, &found).map_err(broken)?;
-        let view = view(opened, &found, &rows, &picked).map_err(broken)?;
-        Ok(Self { found, picked, rows, view })
-    }
-
-    /// How many rows it has; nothing where it cannot be counted.
-    fn count(&self, opened: &Opened<'_>) -> Result<Option<Count>, ApiError> {
-        let (dataset, selections) = (&opened.dataset, opened.app.selections.as_ref());
-        match self.view.count(&dataset.current.table, dataset.slug(), &self.found, selections, &opened.work) {
-            Ok(count) => Ok(Some(count)),
-            // Every condition was checked alone, so this is a fault of their number or of the order.
-            Err(QueryError::Invalid(_)) => Ok(None),
-            Err(QueryError::Format(error)) => Err(opened.damaged(&error)),
-            Err(QueryError::Stopped(stop)) => Err(opened.work.refusal(stop)),
-        }
+        let (order, has_order_fault) = order(opened, table).map_err(broken)?;
+        let applied = found.iter().filter_map(|condition| condition.applied(table));
+        let columns = if picked.is_all() { Vec::new() } else { picked.numbers() };
+        let name = |column: usize| table.columns().get(column).map(|meta| meta.name.clone());
+        let view = View {
+            conditions: applied.collect(),
+            columns: columns.into_iter().filter_map(name).collect(),
+            order: order.clone(),
+        };
+        let is_sound = !has_order_fault && rows.iter().all(|row| row.fault.is_none());
+        Ok(Self { picked, rows, order, has_order_fault, view: is_sound.then_some(view) })
     }
 }
 
+/// How many rows a view has; nothing where it cannot be counted.
+fn count(opened: &Opened<'_>, view: &View) -> Result<Option<Count>, ApiError> {
+    let (dataset, selections) = (&opened.dataset, opened.app.selections.as_ref());
+    match view.count(&dataset.current.table, dataset.slug(), selections, &opened.work) {
+        Ok(count) => Ok(Some(count)),
+        // Every condition was checked alone, so this is a fault of their number or of the order.
+        Err(QueryError::Invalid(_)) => Ok(None),
+        Err(QueryError::Format(error)) => Err(opened.damaged(&error)),
+        Err(QueryError::Stopped(stop)) => Err(opened.work.refusal(stop)),
+    }
+}
+
+/// Shows the view; redirects to its canonical address.
 pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
-    respond(opened, None)
+    match address::to_canonical(opened.visit.here(), &opened.dataset.current.table) {
+        Some(url) => Ok(opened.visit.redirect(opened.request, &url)),
+        None => respond(opened, None),
+    }
 }
 
 /// The page of a view, with the reason why rows of it could not be sold.
@@ -150,32 +175,35 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
     let broken = |error: FormatError| opened.damaged(&error);
     let (words, dataset) = (opened.words, &opened.dataset);
     let (table, here) = (&dataset.current.table, opened.visit.here());
-    let reading = Reading::of(opened)?;
-    let count = reading.count(opened)?;
-    let Reading { found, picked, rows, view } = reading;
+    let Reading { picked, rows, order, has_order_fault, view } = Reading::of(opened)?;
+    let count = view.as_ref().map(|view| count(opened, view)).transpose()?.flatten();
+    let sample = view.as_ref().map(|view| sample::rows(opened, view, &picked)).transpose()?.flatten();
+    let (addable, more_addable) = form::addable(table, rows.len());
     let customer = Customer::of(opened.app, opened.request, opened.visit);
     let running = Running::of(opened, customer.as_ref(), count)?;
     let (frame, head) = opened.frame_and_head(Tab::Explore);
     let is_plain = KNOWN.iter().all(|name| here.values(name).next().is_none());
     let frame = if is_plain { frame } else { frame.no_index() };
-    let kept = here.without("add");
     let hidden_columns = form::unpickable(table);
     let page = ExplorePage {
         action: opened.tab(Tab::Explore).bare(),
         hidden: form::hidden(opened),
-        addable: form::addable(table, found.len()),
-        sorts: form::sorts(table, view.order.as_ref(), words).map_err(broken)?,
-        descending: view.order.as_ref().is_some_and(|order| order.descending),
-        picker: picker(table, &picked, &kept),
+        addable,
+        more_addable,
+        sorts: form::sorts(table, order.as_ref(), words).map_err(broken)?,
+        descending: order.is_some_and(|order| order.descending),
+        has_order_fault,
+        picker: picker(table, &picked, here),
         unpickable: hidden_columns.map(|count| fill(words.picker_rest, opened.visit.numbers.integer(count))),
-        all_columns_url: (!picked.is_all()).then(|| kept.without("columns")),
+        all_columns_url: (!picked.is_all()).then(|| here.without("columns")),
         reset_url: (!is_plain).then(|| opened.tab(Tab::Explore)),
-        said: said(opened, count),
+        said: if view.is_some() { said(opened, count) } else { words.view_faulty.to_owned() },
         cost: cost(opened, count),
         notes: notes(opened, count),
         running,
         problem: problem.map(|problem| problem.in_words(opened)),
-        snippets: count.map_or_else(Vec::new, |count| commands(opened, &view, count)),
+        sample,
+        snippets: view.zip(count).map_or_else(Vec::new, |(view, count)| commands(opened, &view, count)),
         conditions: rows,
         frame,
         head,
@@ -190,38 +218,18 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
     })
 }
 
-/// The view of the address, without incomplete and invalid conditions.
-fn view(
-    opened: &Opened<'_>,
-    found: &[Condition],
-    rows: &[ConditionRow],
-    picked: &Picked,
-) -> Result<View, FormatError> {
-    let table = &opened.dataset.current.table;
-    let applied = found.iter().zip(rows).filter(|(_, row)| row.is_applied);
-    let conditions = applied.filter_map(|(condition, _)| {
-        let meta = table.columns().get(condition.column)?;
-        Some((meta.name.clone(), condition.literal(meta, opened.visit.language)))
-    });
-    let columns = if picked.is_all() { Vec::new() } else { picked.numbers() };
-    let name = |column: usize| table.columns().get(column).map(|meta| meta.name.clone());
-    Ok(View {
-        conditions: conditions.collect(),
-        columns: columns.into_iter().filter_map(name).collect(),
-        order: order(opened, table)?,
-    })
-}
-
-/// The order that the address asks for, where rows can be sorted by its column.
-fn order(opened: &Opened<'_>, table: &Table) -> Result<Option<Order>, FormatError> {
-    let Some((name, column)) =
-        opened.visit.value("sort").and_then(|name| Some((name, table.column_index(name)?)))
-    else {
-        return Ok(None);
+/// The order that the address asks for, and whether rows cannot be sorted so.
+fn order(opened: &Opened<'_>, table: &Table) -> Result<(Option<Order>, bool), FormatError> {
+    let descending = match opened.visit.value("direction") {
+        None | Some("asc") => false,
+        Some("desc") => true,
+        Some(_) => return Ok((None, true)),
     };
-    let order =
-        Order { column: name.to_owned(), descending: opened.visit.value("direction") == Some("desc") };
-    Ok(SortSupport::of(table, column)?.sortable.then_some(order))
+    let Some(name) = opened.visit.value("sort") else { return Ok((None, false)) };
+    let Some(column) = table.column_index(name) else { return Ok((None, true)) };
+    let order = Order { column: name.to_owned(), descending };
+    let is_sortable = SortSupport::of(table, column)?.sortable;
+    Ok((is_sortable.then_some(order), !is_sortable))
 }
 
 fn said(opened: &Opened<'_>, count: Option<Count>) -> String {
@@ -262,30 +270,28 @@ fn notes(opened: &Opened<'_>, count: Option<Count>) -> Vec<String> {
 
 /// The view as commands.
 fn commands(opened: &Opened<'_>, view: &View, count: Count) -> Vec<Snippet> {
-    let words = opened.words;
-    let slug = opened.dataset.slug();
+    let (words, slug, base) = (opened.words, opened.dataset.slug(), opened.visit.base());
     let rows = match count {
-        Count::Exact(rows) | Count::Many { at_most: rows, .. } => rows.max(1),
-        Count::Unbounded => u64::MAX,
+        Count::Exact(rows) | Count::Many { at_most: rows, .. } => rows.clamp(1, STREAM_LIMIT_MAX),
+        Count::Unbounded => STREAM_LIMIT_MAX,
     };
-    let page = view.body(rows.min(QUERY_LIMIT_MAX));
-    let stream = view.body(rows.min(STREAM_LIMIT_MAX));
-    let (query, stream_url) = (opened.whole_api("query"), opened.whole_api("query/stream"));
-    let file = |media_type: &str, ending: &str| {
-        snippets::curl_file(&stream_url, &stream, media_type, &format!("{slug}.{ending}"))
-    };
-    let estimate =
-        snippets::curl(&opened.whole_api("query/estimate"), &view.estimate_body(rows.min(STREAM_LIMIT_MAX)));
-    let estimate =
-        (count == Count::Unbounded).then(|| Snippet::new("estimate", words.snippet_estimate, estimate));
+    let (page, whole) = (view.body(rows.min(QUERY_LIMIT_MAX)), view.body(rows));
+    let (query, stream) = (opened.whole_api("query"), opened.whole_api("query/stream"));
+    let at_once = if rows <= QUERY_LIMIT_MAX { &query } else { &stream };
+    let estimate = snippets::curl(&opened.whole_api("query/estimate"), &view.estimate_body(rows));
+    let csv = snippets::curl_file(&stream, &whole, "text/csv", &format!("{slug}.csv"));
+    let estimate = (count == Count::Unbounded)
+        .then(|| Snippet::new("estimate", words.snippet_estimate, snippets::with_key(&estimate)));
     estimate
         .into_iter()
         .chain([
-            Snippet::new("curl", "curl", snippets::curl(&query, &page)),
-            Snippet::new("python", "Python", snippets::python(&query, &page)),
-            Snippet::new("typescript", "TypeScript", snippets::typescript(&query, &page)),
-            Snippet::new("csv", words.snippet_csv, file("text/csv", "csv")),
-            Snippet::new("ndjson", words.snippet_ndjson, file("application/x-ndjson", "ndjson")),
+            Snippet::new("curl", "curl", snippets::with_key(&snippets::curl(&query, &page))),
+            Snippet::new("csv", "CSV", snippets::with_key(&csv)),
+            Snippet::new("python", "Python", snippets::python_client(base, slug, &whole)),
+            Snippet::new("pandas", "pandas", snippets::pandas(at_once, &whole)),
+            Snippet::new("polars", "Polars", snippets::polars(at_once, &whole)),
+            Snippet::new("r", "R", snippets::r(at_once, &whole)),
+            Snippet::new("typescript", "TypeScript", snippets::typescript_client(base, slug, &whole)),
         ])
         .collect()
 }

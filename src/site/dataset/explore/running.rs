@@ -15,8 +15,8 @@ use super::view::Count;
 pub(super) enum Running {
     /// There is nothing to run.
     Nothing,
-    /// Sign in first, at this address.
-    SignIn(String),
+    /// Sign in first, or open an account where the place opens any, at these addresses.
+    SignIn(String, Option<String>),
     /// Confirm the e-mail address first, at this address.
     Confirm(String),
     /// Buy rows.
@@ -52,8 +52,9 @@ impl Running {
         let Some(count) = count.filter(|count| *count != Count::Exact(0)) else { return Ok(Self::Nothing) };
         let visit = opened.visit;
         let Some(customer) = customer else {
-            let next = visit.here().absolute("");
-            return Ok(Self::SignIn(visit.link("/account/sign-in").with("next", next).to_string()));
+            let to = |page: &str| visit.link(page).with("next", visit.here().absolute("")).to_string();
+            let sign_up = opened.app.takes_sign_ups.then(|| to("/account/sign-up"));
+            return Ok(Self::SignIn(to("/account/sign-in"), sign_up));
         };
         if customer.must_confirm(opened.app) {
             return Ok(Self::Confirm(visit.link("/account").to_string()));
@@ -141,9 +142,6 @@ fn price(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<(String,
 /// The address of a form: that of the view, at another path.
 pub(super) fn action(opened: &Opened<'_>, part: &str) -> String {
     let path = format!("/datasets/{}/explore/{part}", opened.dataset.slug());
-    let here = opened.visit.here().without("add");
-    here.pairs()
-        .iter()
-        .fold(opened.visit.link(&path).bare(), |url, (name, value)| url.and(name, value))
-        .to_string()
+    let pairs = opened.visit.here().pairs().iter();
+    pairs.fold(opened.visit.link(&path).bare(), |url, (name, value)| url.and(name, value)).to_string()
 }

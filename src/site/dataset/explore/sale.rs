@@ -27,7 +27,7 @@ use crate::site::words::fill;
 
 use super::running::action;
 use super::view::Count;
-use super::{Problem, Reading};
+use super::{Problem, Reading, count};
 
 /// Columns that a page of a view shows; files have all of them.
 const VIEW_COLUMNS_MAX: usize = 20;
@@ -77,9 +77,9 @@ pub(in crate::site::dataset) fn page(
     form: &Form,
     customer: &Customer,
 ) -> Result<Outcome, ApiError> {
-    let reading = Reading::of(opened)?;
+    let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let (version, cursor) = (form.text("version"), form.text("cursor"));
-    let body = reading.view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
+    let body = view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
     let key = idempotency_key("page", &body);
     let sold = sell_page(
         opened.app,
@@ -153,7 +153,7 @@ impl RowsPage {
             rows: printed.rows,
             hidden_columns: (hidden > 0).then(|| fill(words.rows_columns_rest, hidden)),
             next,
-            view_url: opened.visit.here().without("add"),
+            view_url: opened.visit.here().clone(),
         })
     }
 }
@@ -189,11 +189,11 @@ pub(in crate::site::dataset) fn file(
     form: &Form,
     customer: &Customer,
 ) -> Result<Outcome, ApiError> {
-    let reading = Reading::of(opened)?;
+    let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let version = opened.dataset.current.version.to_string();
     // The form names the version and the rows whose price was shown. Neither may differ from what is sold.
     let shown = form.text("rows").parse().unwrap_or(0);
-    let rows = match reading.count(opened)? {
+    let rows = match count(opened, &view)? {
         Some(Count::Exact(rows)) if rows == shown => rows,
         Some(Count::Many { above, at_most }) if shown > above && shown <= at_most => shown,
         Some(Count::Unbounded) => return problem(opened, Problem::TooExpensive),
@@ -217,7 +217,7 @@ pub(in crate::site::dataset) fn file(
         }
     };
     let limit = if rows <= QUERY_LIMIT_MAX { QUERY_LIMIT_MAX } else { rows.min(STREAM_LIMIT_MAX) };
-    let body = reading.view.body_of(&version, "", limit).line();
+    let body = view.body_of(&version, "", limit).line();
     let key = idempotency_key("file", &body);
     let buyer = buyer(opened, customer, &key);
     let sold = if rows <= QUERY_LIMIT_MAX {

@@ -2,12 +2,12 @@
 //!
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
-use crate::catalog::{ColumnMeta, FormatError, Language, Table};
+use crate::catalog::{FormatError, Table};
 use crate::limits::http::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::query::{self, QueryError, QueryRequest, Selections, Stop, WorkLimit};
 use crate::site::snippets::Json;
 
-use super::conditions::{Condition, filters};
+use super::conditions::{Applied, filters};
 
 /// The order of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +19,7 @@ pub(super) struct Order {
 /// The query of a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct View {
-    /// Conditions that can be applied, by the name of their column.
-    pub(super) conditions: Vec<(String, Json)>,
+    pub(super) conditions: Vec<Applied>,
     /// The columns of each row; none for all.
     pub(super) columns: Vec<String>,
     pub(super) order: Option<Order>,
@@ -69,6 +68,26 @@ impl View {
         Json::Object(members)
     }
 
+    /// The rows among these that match, in their order; nothing where looking would take more work than a page may cause.
+    ///
+    /// # Errors
+    /// As [`View::count`].
+    pub(super) fn matching(
+        &self,
+        table: &Table,
+        mut rows: Vec<u32>,
+        work: &dyn WorkLimit,
+    ) -> Result<Option<Vec<u32>>, QueryError> {
+        if patterns(table, &self.conditions).flatten().sum::<u64>() > SEARCHED_TEXTS_MAX {
+            return Ok(None);
+        }
+        let body = self.body(1).line();
+        let request =
+            QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
+        query::plan(&request, table, "", work)?.retain(&mut rows)?;
+        Ok(Some(rows))
+    }
+
     fn question(&self) -> Vec<(String, Json)> {
         let mut members = Vec::with_capacity(5);
         if !self.conditions.is_empty() {
@@ -95,11 +114,10 @@ impl View {
         &self,
         table: &Table,
         slug: &str,
-        conditions: &[Condition],
         selections: &dyn Selections,
         work: &dyn WorkLimit,
     ) -> Result<Count, QueryError> {
-        if searched_texts(table, conditions) > SEARCHED_TEXTS_MAX {
+        if searched_texts(table, &self.conditions) > SEARCHED_TEXTS_MAX {
             return Ok(Count::Unbounded);
         }
         match self.counted(table, slug, selections, work) {
@@ -131,14 +149,19 @@ impl View {
 }
 
 /// Texts that patterns are looked for in.
-fn searched_texts(table: &Table, conditions: &[Condition]) -> u64 {
-    let patterns =
-        conditions.iter().filter(|condition| condition.test.is_pattern() && condition.is_complete());
-    let texts = patterns.filter_map(|condition| {
-        let meta = table.columns().get(condition.column)?;
-        Some(u64::from(if meta.entries > 0 { meta.entries } else { table.row_count() }))
-    });
-    texts.fold(0, u64::saturating_add)
+fn searched_texts(table: &Table, conditions: &[Applied]) -> u64 {
+    let texts = patterns(table, conditions);
+    texts.map(|entries| entries.unwrap_or(table.row_count().into())).fold(0, u64::saturating_add)
+}
+
+/// For each pattern, the entries of its column's dictionary, in which a plan looks for it; nothing where each row has a text of
+/// its own.
+fn patterns<'c>(table: &'c Table, conditions: &'c [Applied]) -> impl Iterator<Item = Option<u64>> + 'c {
+    let patterns = conditions.iter().filter(|condition| condition.test.is_pattern());
+    patterns.filter_map(|condition| {
+        let entries = table.columns().get(condition.column)?.entries;
+        Some((entries > 0).then_some(entries.into()))
+    })
 }
 
 /// Whether a condition alone would be refused, because its literal is none of its column. One that cannot be looked at within
@@ -146,19 +169,11 @@ fn searched_texts(table: &Table, conditions: &[Condition]) -> u64 {
 ///
 /// # Errors
 /// The damage of the store file.
-pub(super) fn is_refused(
-    condition: &Condition,
-    meta: &ColumnMeta,
-    table: &Table,
-    language: Language,
-    work: &dyn WorkLimit,
-) -> Result<bool, FormatError> {
-    let is_costly = searched_texts(table, std::slice::from_ref(condition)) > SEARCHED_TEXTS_MAX;
-    if is_costly || !condition.is_complete() {
+pub(super) fn is_refused(condition: Applied, table: &Table, work: &dyn WorkLimit) -> Result<bool, FormatError> {
+    let view = View { conditions: vec![condition], ..View::default() };
+    if searched_texts(table, &view.conditions) > SEARCHED_TEXTS_MAX {
         return Ok(false);
     }
-    let view =
-        View { conditions: vec![(meta.name.clone(), condition.literal(meta, language))], ..View::default() };
     let body = view.body(1).line();
     let Ok(request) = QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX) else { return Ok(true) };
     match query::plan(&request, table, "", work) {

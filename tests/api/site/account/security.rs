@@ -131,7 +131,7 @@ fn invalidates_session_planted_before_sign_in() {
 fn redirects_to_own_pages_only() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
-    let long = format!("/{}", "a".repeat(2_000));
+    let long = format!("/{}", "a".repeat(mercato::limits::site::NEXT_BYTES_MAX));
     for (next, expected) in [
         ("", "/account"),
         ("/account/keys", "/account/keys"),

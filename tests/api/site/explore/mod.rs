@@ -1,5 +1,7 @@
 //! A view by form: its row count, its price, and the commands that query it.
 
+mod choosing;
+mod faults;
 mod run;
 
 use mercato_format::ColumnKind;
@@ -7,7 +9,7 @@ use mercato_format::writer::{Column, ColumnValues};
 use serde_json::{Value, json};
 
 use crate::harness::{Ask, MANIFEST, Site, city_columns};
-use crate::site::{Document, UNLIMITED, ask, open};
+use crate::site::{Document, UNLIMITED, open};
 
 const ROWS: i64 = 250;
 
@@ -101,7 +103,7 @@ fn puts_same_query_into_every_command() {
         + "&"
         + &condition("capital", "false", "")
         + "&"
-        + &condition("area", "gte", "0090000.50")
+        + &condition("area", "gte", "90000.50")
         + "&sort=area&direction=desc&columns=1-2";
     let page = view(&site, &query);
     let body: Value = serde_json::from_str(&body_of_curl(&snippet(&page, "curl"))).unwrap();
@@ -110,22 +112,28 @@ fn puts_same_query_into_every_command() {
         json!({"filters": {"name": {"contains": "o'\"$"}, "capital": false, "area": {"gte": 90000.50}},
             "columns": ["id", "name"], "sortBy": "area", "sortDirection": "desc", "limit": 1})
     );
-    let python = json_of_python(&literal(&snippet(&page, "python"), "query = "));
-    let typescript: Value =
-        serde_json::from_str(&literal(&snippet(&page, "typescript"), "const query = ")).unwrap();
-    assert_eq!((&python, &typescript), (&body, &body));
-    for id in ["csv", "ndjson"] {
-        let command = snippet(&page, id);
-        let streamed: Value = serde_json::from_str(&body_of_curl(&command)).unwrap();
-        assert_eq!(streamed, body, "{id}");
-        assert!(command.contains("'http://mercato.test/api/v1/datasets/cities/query/stream'"), "{command}");
-        let media_type = command.split("Accept: ").nth(1).unwrap().split('\'').next().unwrap();
-        let ask = Ask::post("/api/v1/datasets/cities/query/stream", &streamed.to_string());
-        let answer = site.send(&ask.header("X-Api-Key", &key).header("Accept", media_type));
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        assert!(answer.header("Content-Type").unwrap().starts_with(media_type));
+    for id in ["pandas", "polars"] {
+        assert_eq!(json_of_python(&literal(&snippet(&page, id), "query = ")), body, "{id}");
     }
-    assert!(snippet(&page, "curl").starts_with("curl -s 'http://mercato.test/api/v1/datasets/cities/query'"));
+    let command = snippet(&page, "csv");
+    let streamed: Value = serde_json::from_str(&body_of_curl(&command)).unwrap();
+    assert_eq!(streamed, body);
+    assert!(command.contains("'http://mercato.test/api/v1/datasets/cities/query/stream'"), "{command}");
+    let ask = Ask::post("/api/v1/datasets/cities/query/stream", &streamed.to_string());
+    let answer = site.send(&ask.header("X-Api-Key", &key).header("Accept", "text/csv"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.header("Content-Type").unwrap().starts_with("text/csv"));
+    assert!(snippet(&page, "r").contains("{\"contains\": \"o\\'\\\\\"$\"}"), "{}", snippet(&page, "r"));
+    for (id, arguments) in [
+        ("python", "columns=[\"id\", \"name\"],\n    sort_by=\"area\",\n    descending=True,\n    limit=1,"),
+        ("typescript", "columns: [\"id\", \"name\"],\n  sortBy: \"area\",\n  descending: true,\n  limit: 1,"),
+    ] {
+        assert!(snippet(&page, id).contains(arguments), "{}", snippet(&page, id));
+    }
+    for tab in page.select("fieldset.tabset code") {
+        assert!(tab.text.starts_with("export MERCATO_KEY="), "{}", tab.text);
+    }
+    assert_eq!(page.select("fieldset.tabset input[type=radio]").len(), 7);
 }
 
 #[test]
@@ -150,54 +158,6 @@ fn offers_working_first_commands() {
     outside.publish("cities", MANIFEST, "1.0.0", &city_columns(3));
     let page = open(&outside, "/datasets/cities/use");
     assert!(snippet(&page, "curl").contains("'https://data.example.org/m/api/v1/datasets/cities/query'"));
-}
-
-#[test]
-fn offers_tests_by_column_type() {
-    let site = site();
-    let tests = |column: &str| -> Vec<String> {
-        let page = view(&site, &format!("add={column}"));
-        assert_eq!(page.one("fieldset legend code").line(), column);
-        page.select("select#test-1 option")
-            .iter()
-            .map(|one| one.attribute("value").unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(tests("name"), ["eq", "ne", "contains", "startsWith", "endsWith", "null", "notNull"]);
-    assert_eq!(tests("capital"), ["true", "false", "null", "notNull"]);
-    assert_eq!(tests("area"), ["gte", "lte", "eq", "ne", "gt", "lt", "null", "notNull"]);
-    assert_eq!(tests("height")[6..], ["null", "notNull"]);
-    let page = view(&site, "add=founded&columns=1-2&lang=it");
-    assert_eq!(page.one("input#value-1").attribute("type"), Some("date"));
-    assert_eq!(page.one("form.filters input[name=columns]").attribute("value"), Some("1-2"));
-    assert_eq!(page.one("form.filters input[name=lang]").attribute("value"), Some("it"));
-    assert_eq!(page.one("form.filters").attribute("action"), Some("/datasets/cities/explore"));
-}
-
-#[test]
-fn reports_invalid_condition_without_applying_it() {
-    let site = site();
-    let page = view(&site, &(condition("id", "gte", "abc") + "&" + &condition("id", "lte", "10")));
-    assert_eq!(page.one("input#value-1").attribute("aria-invalid"), Some("true"));
-    assert_eq!(page.one("p#fault-1").line(), "This column holds whole numbers, such as 42.");
-    assert!(page.select("p#fault-2").is_empty());
-    assert_eq!(rows_said(&page), 10);
-    let remove = page.select("a.remove")[0].attribute("href").unwrap().to_owned();
-    assert_eq!(remove, "/datasets/cities/explore?filter=id&test=lte&value=10");
-    for harmless in [
-        "filter=nothing&test=eq&value=1",
-        "filter=id&test=nothing&value=1",
-        "filter=id&test=eq",
-        "filter=id&test=gte&value=",
-        "sort=nothing&direction=up&columns=99&add=nothing",
-    ] {
-        let page = view(&site, harmless);
-        assert!(rows_said(&page) > 0, "{harmless}");
-    }
-    let many: Vec<String> = (0..20).map(|number| condition("id", "ne", &number.to_string())).collect();
-    assert_eq!(view(&site, &many.join("&")).select("fieldset.condition").len(), 12);
-    let italian = site.send(&ask("/datasets/cities/explore?filter=area&test=lte&value=900,00&lang=it"));
-    assert!(italian.text().contains("Questa vista contiene 150 righe."), "{}", italian.text());
 }
 
 #[test]
