@@ -146,11 +146,32 @@ impl Site {
         answer.status == 200 && answer.json()["data"]["currentVersion"] == version
     }
 
-    /// An account that bought credits, and its key.
+    /// An account that bought credits and has no free query left this month, and its key.
     pub fn paying_key(&self, credits: u64) -> String {
         let (account, key) = self.account();
         self.running().app().ledger.buy(account, credits, None, "test", "test", now()).unwrap();
+        self.use_up_free_queries(account);
         key
+    }
+
+    /// Uses the free queries of this month, so that what follows takes credits. They stand in the usage of the account.
+    pub fn use_up_free_queries(&self, account: mercato::ledger::AccountId) {
+        let ledger = &self.running().app().ledger;
+        let free_queries = ledger.free_plan().queries_per_month;
+        let account = ledger.account(account).unwrap();
+        let request = mercato::ledger::ChargeRequest {
+            account: account.clone(),
+            key: None,
+            rows: 0,
+            free_queries,
+            dataset: "cities".to_owned(),
+            request_id: "test".to_owned(),
+            claim: None,
+            at: now(),
+        };
+        let used: Vec<_> = (0..free_queries).map(|_| ledger.charge(&request).unwrap()).collect();
+        used.into_iter().for_each(|one| drop(one.durable().unwrap()));
+        assert_eq!(ledger.free_queries_remaining(&account, now()), 0);
     }
 
     /// An account that never bought credits, and its key.

@@ -20,6 +20,7 @@ fn customer(site: &Site, credits: u64, limits: KeyLimits) -> Customer {
     let ledger = &site.running().app().ledger;
     let account = ledger.create_account("tester", now()).unwrap();
     ledger.buy(account, credits, None, "test", "test", now()).unwrap();
+    site.use_up_free_queries(account);
     further_key(site, account, limits)
 }
 
@@ -223,6 +224,7 @@ fn reports_limits_and_spending_of_keys() {
         account: ledger.account(owner).unwrap(),
         key: Some(id),
         rows: 9,
+        free_queries: 0,
         dataset: "cities".to_owned(),
         request_id: "test".to_owned(),
         claim: None,

@@ -12,6 +12,7 @@ words! {
         sign_up: "Sign up", "Registrati";
         sign_up_said: "An account is free: {} queries in each calendar month, up to {} rows each, without buying anything.",
             "L’account è gratuito: {} richieste in ogni mese di calendario, fino a {} righe ciascuna, senza acquistare nulla.";
+        sign_up_paid: "An account is free; rows cost credits.", "L’account è gratuito; le righe costano crediti.";
         sign_out: "Sign out", "Esci";
         has_account: "You have an account already?", "Hai già un account?";
         no_account: "No account yet?", "Non hai ancora un account?";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mercato::ledger::{
-    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, Pending, Plan, Receipt, Unavailable,
+    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, Pending, Receipt, Unavailable,
 };
 
 use super::proxy::{Fate, Proxy};
@@ -66,7 +66,7 @@ fn standing(ledger: &Ledger, account: &AccountHandle) -> (u64, u32, usize) {
     let account = handle(ledger, account.id());
     let (entries, _) = ledger.entries(None, 1, 1_000).unwrap();
     let refunds = entries.iter().filter(|entry| entry.kind == EntryKind::Refund).count();
-    let free = if account.plan() == Plan::Free { account.balance().free_remaining(noon()) } else { 0 };
+    let free = ledger.free_queries_remaining(&account, noon());
     (account.credits(), free, refunds)
 }
 

@@ -47,13 +47,9 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             verified(&app.catalog, dataset.slug(), &version)?;
             (version.table.row_count().into(), Spending::Download)
         }
-        purpose => {
+        Purpose::Page | Purpose::Stream => {
             let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
-            let rows = query.row_count()?;
-            match purpose {
-                Purpose::Stream => (rows, Spending::Stream { limit: query.plan().limit() }),
-                _ => (rows, Spending::Query),
-            }
+            (query.row_count()?, Spending::Rows { limit: query.plan().limit() })
         }
     };
     let Caller { account, key } = request.caller()?;

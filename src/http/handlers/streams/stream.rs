@@ -125,19 +125,21 @@ impl SetAside {
     ) -> Result<Self, ApiError> {
         let query = CheckedQuery::new(app, slug, &claimed.version, asked)?;
         let Buyer { account, key, at, .. } = buyer;
-        let spending = Spending::Stream { limit: query.plan().limit() };
+        let limit = query.plan().limit();
+        let spending = Spending::Rows { limit };
         if !claimed.is_paid {
             app.ledger.can_afford_anything(account, key, spending, None, at)?;
         }
         let total = query.total_rows()?;
-        let most = query.plan().limit().min(total.unwrap_or(u64::MAX));
+        let most = limit.min(total.unwrap_or(u64::MAX));
         // An account that can pay for the largest possible result does not wait for a count.
         let rows = if app.ledger.estimate(account, key, most, spending, at)?.affordable {
             most
         } else {
             query.row_count()?
         };
-        let reservation = app.ledger.reserve(&buyer.charge(rows, slug, claimed))?;
+        let free_queries = app.ledger.free_plan().queries_for(limit);
+        let reservation = app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed))?;
         Ok(Self { reservation, total })
     }
 }

@@ -9,6 +9,7 @@ words! {
         choose: "Choose how many", "Scegli quanti";
         pack: "{} credits for {}", "{} crediti per {}";
         pack_plus_vat: "{} credits for {} plus VAT, {} in all", "{} crediti per {} più IVA, in tutto {}";
+        free_stays: "Your {} free queries of this month stay, and are used first.", "Le tue {} richieste gratuite di questo mese restano e si usano per prime.";
         pay: "Go to the payment", "Vai al pagamento";
         pay_said: "You pay at Stripe. No card number comes to this server. Credits do not expire.",
             "Paghi su Stripe. Nessun numero di carta arriva a questo server. I crediti non scadono.";

@@ -27,8 +27,8 @@ impl Customer {
         Some(Self { session, account, login })
     }
 
-    /// Whether the free plan waits for the confirmation of the address. Nobody can confirm one where no mail is sent, and an
-    /// account that has bought credits has no free plan.
+    /// Whether the free plan waits for the confirmation of the address. Nobody can confirm one where no mail is sent, and
+    /// nobody who has bought credits has to.
     pub fn must_confirm(&self, app: &App) -> bool {
         app.mailer.is_some() && self.login.confirmed_at.is_none() && self.account.plan() == Plan::Free
     }

@@ -12,7 +12,6 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{ChargeError, Email, SignUp};
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -106,7 +105,12 @@ fn page(
     let has_fault = faults.email.is_some() || faults.password.is_some();
     let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
     let retry = faults.refused.as_ref().and_then(|refused| refused.retry_after_seconds);
-    let free = fill(words.sign_up_said, visit.numbers.integer(FREE_QUERIES_PER_MONTH.into()));
+    let plan = app.ledger.free_plan();
+    let queries = visit.numbers.integer(plan.queries_per_month.into());
+    let said = match plan.queries_per_month {
+        0 => words.sign_up_paid.to_owned(),
+        _ => fill(&fill(words.sign_up_said, queries), visit.numbers.integer(plan.rows_per_query)),
+    };
     let form = FormView::new(&visit.link("/account/sign-up"), words.sign_up)
         .problem(faults.refused.map(|refused| refused.text))
         .input(
@@ -120,7 +124,7 @@ fn page(
     let page = SignUpPage {
         frame: visit.frame(Section::Account, words.sign_up, words.sign_in_said).no_index(),
         words,
-        said: fill(&free, visit.numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
+        said,
         closed: (!app.takes_sign_ups).then(|| Ask::new(visit, words.closed, words.closed_operator)),
         form,
         sign_in: visit.link("/account/sign-in").to_string(),

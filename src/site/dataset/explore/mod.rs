@@ -234,7 +234,7 @@ fn cost(opened: &Opened<'_>, count: Option<Count>) -> Option<String> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let Some(Count::Exact(rows)) = count else { return None };
     let credits = counted(words.view_costs_one, words.view_costs, rows, &numbers.integer(rows));
-    Some(fill(&credits, numbers.price(rows)))
+    Some(fill(&credits, opened.visit.price(rows)))
 }
 
 /// Notes for programs, by the number of rows.

@@ -1,7 +1,7 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
 use crate::http::errors::ApiError;
-use crate::ledger::{Plan, Spending};
+use crate::ledger::Spending;
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
@@ -75,7 +75,7 @@ fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer,
         }
         _ => (VIEW_ROWS_PER_PAGE, fill(words.run_show_first, numbers.integer(VIEW_ROWS_PER_PAGE))),
     };
-    let (price, buy) = price(opened, customer, rows)?;
+    let (price, buy) = price(opened, customer, rows, VIEW_ROWS_PER_PAGE)?;
     let hidden = vec![("version", opened.dataset.current.version.to_string())];
     let buttons = vec![Button { format: None, text }];
     Ok(Offer { name: words.run.to_owned(), action: action(opened, "query"), hidden, price, buy, buttons })
@@ -83,7 +83,8 @@ fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer,
 
 /// The whole view, as a file.
 fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, ApiError> {
-    let (price, buy) = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
+    let sold = rows.min(STREAM_LIMIT_MAX);
+    let (price, buy) = price(opened, customer, sold, sold)?;
     let hidden = vec![("version", opened.dataset.current.version.to_string()), ("rows", rows.to_string())];
     let formats: &[(&'static str, &str)] = match rows {
         ..=QUERY_LIMIT_MAX => &[("csv", "CSV"), ("xlsx", "Excel"), ("ndjson", "NDJSON"), ("json", "JSON")],
@@ -103,15 +104,18 @@ fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, Ap
     })
 }
 
-/// The price in words, and where credits are bought if there are too few of them.
-fn price(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<(String, Option<String>), ApiError> {
+/// The price of so many rows, asked for with this limit, in words; and where credits are bought if there are too few of them.
+fn price(
+    opened: &Opened<'_>,
+    customer: &Customer,
+    rows: u64,
+    limit: u64,
+) -> Result<(String, Option<String>), ApiError> {
     let (words, numbers, account) = (opened.words, opened.visit.numbers, &customer.account);
-    let spending = if rows <= QUERY_LIMIT_MAX { Spending::Query } else { Spending::Stream { limit: rows } };
-    let now = opened.request.now();
-    let estimate = opened.app.ledger.estimate(account, None, rows, spending, now)?;
-    let is_free = account.plan() == Plan::Free && estimate.credits_required == 0 && estimate.affordable;
-    if is_free {
-        let left = account.balance().free_remaining(now);
+    let (ledger, now) = (&opened.app.ledger, opened.request.now());
+    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now)?;
+    if estimate.credits_required == 0 {
+        let left = ledger.free_queries_remaining(account, now);
         return Ok((fill(words.run_free, numbers.integer(left.into())), None));
     }
     let required = estimate.credits_required;

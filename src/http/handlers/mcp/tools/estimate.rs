@@ -53,10 +53,11 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     }
     let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
     let (matching_rows, rows) = (query.match_count()?, query.row_count()?);
+    let spending = Spending::Rows { limit: query.plan().limit() };
     let spent = match &caller {
         None => None,
         Some(Caller { account, key }) => {
-            Some(app.ledger.estimate(account, Some(key), rows, Spending::Query, request.now())?)
+            Some(app.ledger.estimate(account, Some(key), rows, spending, request.now())?)
         }
     };
     let credits_required = spent.map_or(rows, |estimate| estimate.credits_required);

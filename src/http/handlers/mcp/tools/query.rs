@@ -33,7 +33,7 @@ struct Tail<'a> {
     total_rows: Option<u64>,
     credits_charged: u64,
     credits_remaining: u64,
-    free_queries_remaining: Option<u32>,
+    free_queries_remaining: u32,
     replayed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -69,7 +69,8 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let found = page.rows.len();
     if !claimed.is_paid {
         let rows = found.try_into().unwrap_or(u64::MAX);
-        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, request.now())?;
+        let spending = Spending::Rows { limit: plan.limit() };
+        let cost = app.ledger.estimate(&account, Some(&key), rows, spending, request.now())?;
         refuse_above(ceiling, cost.credits_required)?;
     }
     let rows =
@@ -94,7 +95,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         total_rows: page.total_rows,
         credits_charged: receipt.charged,
         credits_remaining: receipt.remaining,
-        free_queries_remaining: receipt.free_queries_remaining,
+        free_queries_remaining: app.ledger.free_queries_remaining(&account, request.now()),
         replayed: receipt.replayed,
         warnings,
     };
@@ -129,9 +130,9 @@ fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
         None => String::new(),
     };
     let (charged, left) = (counted(receipt.charged, "credit"), counted(receipt.remaining, "credit"));
-    let free = match receipt.free_queries_remaining {
-        Some(free) => format!("; free queries left this month: {}", grouped(free.into())),
-        None => String::new(),
+    let free = match tail.free_queries_remaining {
+        0 if !receipt.is_free_query() => String::new(),
+        free => format!("; free queries left this month: {}", grouped(free.into())),
     };
     let cut = if tail.rows_returned < found {
         format!(
