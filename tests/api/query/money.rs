@@ -99,7 +99,7 @@ fn rejects_revoked_key_at_once() {
     let ledger = &site.running().app().ledger;
     let account = ledger.accounts().remove(0).id();
     let id = ledger.keys(account)[0].id;
-    ledger.revoke_key(id, crate::harness::now()).unwrap();
+    ledger.revoke_key(id, now()).unwrap();
     assert_eq!(site.query("cities", &key, "{}").refusal().2, "API_KEY_REVOKED");
 }
 

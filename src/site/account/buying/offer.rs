@@ -124,6 +124,7 @@ pub fn state(words: &'static BuyingWords, state: CheckoutState) -> &'static str 
     match state {
         CheckoutState::Open => words.open,
         CheckoutState::Lapsed => words.lapsed,
+        CheckoutState::Cancelled => words.cancelled,
         CheckoutState::Paid => words.paid,
         CheckoutState::PartlyRefunded => words.partly_refunded,
         CheckoutState::Refunded => words.refunded,

@@ -59,7 +59,9 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let refuse = |refused: Refused| {
         page(app, &visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
     };
-    let email = match (Email::parse(typed), password::fault(words, password)) {
+    let email = Email::parse(typed);
+    let fault = password::fault(words, password, email.as_ref().ok());
+    let email = match (email, fault) {
         (Ok(email), None) => email,
         (email, password) => {
             let email = email.err().map(|_| words.email_wrong.to_owned());
@@ -70,7 +72,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     if let Err(throttled) = app.sign_ins.admit_sign_up(address, request.now()) {
         return refuse(Refused::throttled(words, throttled));
     }
-    let hash = match password::hash(app, words, password)? {
+    let hash = match password::hash(app, words, password, Some(&email))? {
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };

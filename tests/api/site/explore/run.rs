@@ -353,7 +353,7 @@ fn waits_for_confirmation_of_address() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let site = Site::empty(&[&UNLIMITED[..], &flags].concat());
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(250));
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let page = browser.open(VIEW);
     assert!(page.select("main form[method=post]").is_empty());
     assert!(page.one("main .cost").line().contains("Confirm your e-mail address"));
