@@ -1,4 +1,5 @@
-//! The mails of the account area: to confirm an address, to set a password, and to inform the owner of an account of a sign-up.
+//! The mails of the account area: to confirm an address, to set a password, and to inform the owner of an account of a sign-up, of a
+//! changed password, and of guessed ones.
 //!
 //! The thread of the mailer looks the address up, makes the token and writes the text. So the request that causes it does the same
 //! work whether there is an account. Links begin with the configured public address, never with the `Host` of a request.
