@@ -41,16 +41,17 @@ def cost(core: Core, question: Question) -> Steps[Cost]:
     is_free = first["creditsRequired"] == 0
     credits = 0 if is_free else rows
     available = first["creditsAvailable"]
-    if available == 0 and rows and not is_free and (yield from _is_answered_free(core, rows)):
+    if available == 0 and rows and not is_free and (yield from _is_answered_free(core, question, rows)):
         return Cost(0, rows, available, True)
     is_affordable = first["affordable"] if is_free else affordable and credits <= available
     return Cost(credits, rows, available, is_affordable)
 
 
-def _is_answered_free(core: Core, rows: int) -> Steps[bool]:
+def _is_answered_free(core: Core, question: Question, rows: int) -> Steps[bool]:
     """Whether the free queries that are left answer so many rows, for an account without credits."""
     account: Account = yield from read(core, GET_ACCOUNT)
-    return rows <= account["freeQueriesRemaining"] * account["freeRowsPerQuery"]
+    each = _bounded(account["freeRowsPerQuery"], question.page_size)
+    return rows <= account["freeQueriesRemaining"] * each
 
 
 def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
