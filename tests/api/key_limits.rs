@@ -244,7 +244,8 @@ fn reports_limits_and_spending_of_keys() {
 
 #[test]
 fn reports_usage_in_total_by_key_or_of_one_key() {
-    let site = Site::with_cities();
+    let site = Site::empty(&["--requests-per-minute", "0", "--free-queries-per-month", "0"]);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let one = customer(&site, 5_000, KeyLimits::default());
     let owner = site.running().app().ledger.key_view(one.id).unwrap().account;
     let other = further_key(&site, owner, KeyLimits::default());
