@@ -140,7 +140,7 @@ words! {
         free_queries: "Every account has {} free queries in each calendar month. They stay when you buy credits, and are used first.",
             "Ogni account ha {} richieste gratuite in ogni mese di calendario. Restano anche dopo un acquisto di crediti e si usano per prime.";
         free_rows: "A free query asks for up to {} rows. A larger one costs credits.", "Una richiesta gratuita chiede fino a {} righe. Una più grande costa crediti.";
-        free_not: "It does not cover whole datasets.", "Non comprende i dataset interi.";
+        free_not: "Free queries do not cover whole datasets.", "Le richieste gratuite non comprendono i dataset interi.";
         free_catalogue: "Catalogue, search, columns, statistics, samples and relations are free for everybody, without an account.",
             "Catalogo, ricerca, colonne, statistiche, campioni e relazioni sono gratuiti per tutti, senza account.";
         limits_title: "Limits", "Limiti";

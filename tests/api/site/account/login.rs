@@ -54,8 +54,6 @@ fn returns_faulty_sign_up_filled_in_without_hash() {
         ("anna", PASSWORD, vec!["sign-up-email"]),
         (EMAIL, "ninechars", vec!["sign-up-password"]),
         (EMAIL, "Password123", vec!["sign-up-password"]),
-        (EMAIL, "Anna@Example.org", vec!["sign-up-password"]),
-        ("anna.bianchi@example.org", "anna.bianchi", vec!["sign-up-password"]),
         (EMAIL, long.as_str(), vec!["sign-up-password"]),
         ("a@b\r\nBcc: c@d.test", "", vec!["sign-up-email", "sign-up-password"]),
         ("", "", vec!["sign-up-email", "sign-up-password"]),
@@ -75,6 +73,24 @@ fn returns_faulty_sign_up_filled_in_without_hash() {
         assert_eq!(answer.status, 303, "{right}");
         browser.sign_in(&email, &right);
     }
+}
+
+#[test]
+fn refuses_own_address_as_password() {
+    let site = Site::empty(&UNLIMITED);
+    let browser = Browser::new(&site);
+    let email = "anna.bianchi@example.org";
+    for password in ["Anna.Bianchi@Example.org", "anna.bianchi"] {
+        let answer = browser.post("/account/sign-up", &[("email", email), ("password", password)]);
+        let page = check_refused(&answer, 422, &["sign-up-password"]);
+        assert!(page.one("main").line().contains("the part of it before the @, is no password"));
+    }
+    let browser = Browser::signed_in(&site, email);
+    let fields = [("action", "password"), ("present", PASSWORD), ("password", "anna.bianchi")];
+    check_refused(&browser.post("/account/settings", &fields), 422, &["password-password"]);
+    let token = token(&site, TokenPurpose::ResetPassword);
+    let answer = browser.post("/account/reset", &[("token", &token), ("password", email)]);
+    check_refused(&answer, 422, &["reset-password"]);
 }
 
 #[test]

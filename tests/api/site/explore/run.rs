@@ -145,8 +145,9 @@ fn uses_free_query_where_nothing_was_bought() {
     for _ in 0..3 {
         table(&send(&browser, &run, &[]));
     }
-    let file = form(&page, FILE);
-    assert_eq!(send(&browser, &file, &[("format", "csv")]).status, 200);
+    let (small, large) = (form(&browser.open(&VIEW.replace("120", "90")), FILE), form(&page, FILE));
+    assert_eq!(send(&browser, &large, &[("format", "csv")]).status, 402, "more rows than a free query has");
+    assert_eq!(send(&browser, &small, &[("format", "csv")]).status, 200);
     let ledger = &site.running().app().ledger;
     let balance = ledger.accounts()[0].balance();
     assert_eq!((balance.free_remaining(100, now()), balance.credits), (98, 0));
