@@ -1,6 +1,6 @@
 //! Random histories of the books, and of the plain model beside them.
 
-use mercato::ledger::ChargeRequest;
+use mercato::ledger::{ChargeRequest, Pending};
 use proptest::prelude::*;
 
 use crate::desk::{handle, page};
@@ -66,5 +66,5 @@ fn ends_free_queries_like_model() {
     }
     let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
     let next = ChargeRequest { free_queries: FREE_PLAN.queries_per_month, ..page(&who, 1, world.now) };
-    assert!(world.ledger().charge(&next).is_err());
+    assert!(world.ledger().charge(&next).and_then(Pending::durable).is_err());
 }
