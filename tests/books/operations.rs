@@ -169,11 +169,7 @@ fn limits_streams_and_denies_downloads_of_free_account() {
     damaged.begin();
     damaged.waive(now);
     assert_eq!(ledger.verify().unwrap().open_reservations, 0);
-    assert_eq!(
-        ledger.account_view(&account, now).free_queries_remaining,
-        98,
-        "the server broke it off"
-    );
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, 98, "the server broke it off");
 }
 
 #[test]
