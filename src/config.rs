@@ -28,7 +28,8 @@ pub use payments::PaymentSettings;
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
-use crate::limits::http::LOW_BALANCE_CREDITS;
+use crate::limits::http::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX};
+use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 use file::read_file;
 
 /// Most workers.
@@ -39,6 +40,8 @@ const WORKERS_DEFAULT_MIN: usize = 8;
 const WORKERS_PER_CORE: usize = 4;
 /// Workers for streams and downloads for each other worker; they mostly wait for their clients.
 const STREAM_WORKERS_PER_WORKER: usize = 3;
+/// Most free queries of a month.
+const FREE_QUERIES_MAX: u32 = 1_000_000;
 /// Longest drain.
 const DRAIN_SECONDS_MAX: u64 = 3600;
 /// Highest rate of the scrubber and of the verification, in MiB per second.
@@ -126,6 +129,14 @@ pub struct TypedFlags {
     /// loss within 100 ms.
     #[arg(long, value_name = "power|process")]
     pub charge_durability: Option<String>,
+
+    /// Queries that every account has free in a calendar month (UTC); 0 for none. Servers that share books need the same.
+    #[arg(long, value_name = "N")]
+    pub free_queries_per_month: Option<u32>,
+
+    /// Greatest `limit` of a free query. Servers that share books need the same.
+    #[arg(long, value_name = "ROWS")]
+    pub free_rows_per_query: Option<u64>,
 
     /// Credits below which answers warn that those of a prepaid account run out; 0 never warns.
     #[arg(long, value_name = "N")]
@@ -233,6 +244,10 @@ pub struct Settings {
     pub requests_per_day: u32,
     /// `power` or `process`; the books read it.
     pub charge_durability: String,
+    /// Free queries of an account in a calendar month, 0 for none.
+    pub free_queries_per_month: u32,
+    /// Greatest `limit` of a free query.
+    pub free_rows_per_query: u64,
     /// Credits below which answers warn that those of a prepaid account run out, 0 for never.
     pub low_balance_credits: u64,
     /// Folder of the sentence encoder for search.
@@ -289,6 +304,18 @@ impl Settings {
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
             charge_durability: durability(typed.charge_durability)?,
+            free_queries_per_month: within(
+                "free-queries-per-month",
+                typed.free_queries_per_month.unwrap_or(FREE_QUERIES_PER_MONTH),
+                0..=FREE_QUERIES_MAX,
+                "0 to 1000000",
+            )?,
+            free_rows_per_query: within(
+                "free-rows-per-query",
+                typed.free_rows_per_query.unwrap_or(FREE_ROWS_PER_QUERY),
+                1..=STREAM_LIMIT_MAX,
+                "1 to 1000000",
+            )?,
             low_balance_credits: typed.low_balance_credits.unwrap_or(LOW_BALANCE_CREDITS),
             embedding_model: typed.embedding_model,
             cross_encoder: typed.cross_encoder,
@@ -335,6 +362,8 @@ impl TypedFlags {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests_per_day: self.requests_per_day.or(other.requests_per_day),
             charge_durability: self.charge_durability.or(other.charge_durability),
+            free_queries_per_month: self.free_queries_per_month.or(other.free_queries_per_month),
+            free_rows_per_query: self.free_rows_per_query.or(other.free_rows_per_query),
             low_balance_credits: self.low_balance_credits.or(other.low_balance_credits),
             embedding_model: self.embedding_model.or(other.embedding_model),
             cross_encoder: self.cross_encoder.or(other.cross_encoder),

@@ -66,10 +66,10 @@ pub mod ledger {
     pub const BALANCE_CREDITS_MAX: u64 = 1_000_000_000_000_000;
     /// Price of 1,000 credits in cents of a euro, VAT excluded.
     pub const CENTS_PER_THOUSAND_CREDITS: u64 = 500;
-    /// Free queries of an account that never bought credits, in a calendar month.
+    /// Free queries of an account in a calendar month, unless configured otherwise.
     pub const FREE_QUERIES_PER_MONTH: u32 = 100;
-    /// Rows of one free query.
-    pub const FREE_ROWS_PER_QUERY_MAX: u64 = 10_000;
+    /// Greatest `limit` of one free query, unless configured otherwise.
+    pub const FREE_ROWS_PER_QUERY: u64 = 100;
     /// How long an `Idempotency-Key` is remembered.
     pub const IDEMPOTENCY_HOURS: i64 = 24;
     /// How long a paid download may be read again in ranges.

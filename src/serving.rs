@@ -28,7 +28,7 @@ use crate::http::{
     AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, needs_key,
     public_service, work_of,
 };
-use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+use crate::ledger::{ChargeDurability, FreePlan, Ledger, LedgerOptions};
 use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::payments::Reconciler;
@@ -198,7 +198,11 @@ fn open_books(
         None => Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
         Some(url) => Ledger::open_server(&database(url)?, &directory.unsettled_charges(), now),
     };
-    opened.map_err(|error| part("ledger", &error))
+    let free_plan = FreePlan {
+        queries_per_month: settings.free_queries_per_month,
+        rows_per_query: settings.free_rows_per_query,
+    };
+    opened.map(|ledger| ledger.with_free_plan(free_plan)).map_err(|error| part("ledger", &error))
 }
 
 /// The database that `--books` names.

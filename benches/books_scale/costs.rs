@@ -15,7 +15,6 @@ const CHARGE: &str = include_str!("../../src/ledger/postgres/hot/charge.sql");
 /// Charges and accounts of the batches that are timed on one connection.
 const BATCHES: [(usize, usize); 8] =
     [(1, 1), (8, 1), (8, 8), (64, 1), (64, 64), (512, 1), (512, 64), (512, 192)];
-const FREE_QUERIES: i32 = 100;
 
 /// One size of batch on one connection.
 pub struct Timed {
@@ -131,7 +130,8 @@ impl Sender {
         let (credits, free, keys) = (vec![ROWS as i64; charges], vec![0_i32; charges], vec![0_i64; charges]);
         let (moments, days) = (vec![at; charges], vec![day; charges]);
         let (requests, datasets) = (vec!["request"; charges], vec!["orders"; charges]);
-        let (are_free, months) = (vec![false; accounts.len()], vec![0_i32; accounts.len()]);
+        let (have_bought, have_free) = (vec![true; accounts.len()], vec![false; accounts.len()]);
+        let (free_queries, months) = (vec![0_i32; accounts.len()], vec![0_i32; accounts.len()]);
         let sold = self
             .client
             .query_one(
@@ -149,9 +149,10 @@ impl Sender {
                     &requests,
                     &datasets,
                     &accounts,
-                    &are_free,
+                    &have_bought,
+                    &have_free,
+                    &free_queries,
                     &months,
-                    &FREE_QUERIES,
                 ],
             )
             .unwrap();

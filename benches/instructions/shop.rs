@@ -132,6 +132,7 @@ impl Shop {
             account: self.account.clone(),
             key: None,
             rows: 1,
+            free_queries: 0,
             dataset: site::SLUG.to_owned(),
             request_id: String::from("a-request"),
             claim: None,

@@ -4,6 +4,7 @@
 
 mod client_address;
 mod client_block;
+mod devices;
 mod flusher;
 mod in_flight;
 mod meter;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 pub use client_address::{CidrError, TrustedProxies};
 pub use client_block::client_block;
+pub use devices::{DEVICE_RANDOM_BYTES, device_mark};
 pub use flusher::CounterFlusher;
 pub use in_flight::{Holder, InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
 pub use passwords::{

@@ -9,7 +9,7 @@ use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use parking_lot::{Condvar, Mutex};
 
-use crate::ledger::{NotAPasswordHash, PasswordHash};
+use crate::ledger::{Email, NotAPasswordHash, PasswordHash};
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 
 /// Memory of one computation of a password hash, in KiB.
@@ -71,6 +71,9 @@ pub enum PasswordRefusal {
     /// It has more characters.
     #[error("a password has at most {PASSWORD_CHARS_MAX} characters")]
     TooLong,
+    /// It is an e-mail address, or the part of the account's own address before the `@`.
+    #[error("an e-mail address, or the part of it before the @, is no password")]
+    Address,
     /// It is among the most common ones, which attackers try first.
     #[error("this password is one of the most common ones")]
     Common,
@@ -88,11 +91,14 @@ pub enum PasswordError {
 }
 
 impl<'t> NewPassword<'t> {
-    /// Checks the length and commonness of a chosen password.
-    pub fn parse(typed: &'t str) -> Result<NewPassword<'t>, PasswordRefusal> {
+    /// Checks the length and commonness of a chosen password. `email` is the address of the account, where it is known.
+    pub fn parse(typed: &'t str, email: Option<&Email>) -> Result<NewPassword<'t>, PasswordRefusal> {
+        let local = email.and_then(|email| email.as_str().split_once('@')).map(|(local, _)| local);
+        let is_local = local.is_some_and(|local| local.eq_ignore_ascii_case(typed.trim()));
         match typed.chars().take(PASSWORD_CHARS_MAX + 1).count() {
             count if count < PASSWORD_CHARS_MIN => Err(PasswordRefusal::TooShort),
             count if count > PASSWORD_CHARS_MAX => Err(PasswordRefusal::TooLong),
+            _ if is_local || Email::parse(typed).is_ok() => Err(PasswordRefusal::Address),
             _ if COMMON.contains(&&*typed.to_ascii_lowercase()) => Err(PasswordRefusal::Common),
             _ => Ok(NewPassword(typed)),
         }
@@ -194,12 +200,12 @@ mod tests {
     use super::*;
 
     fn hash(password: &str) -> PasswordHash {
-        Passwords::default().hash(NewPassword::parse(password).unwrap(), [7; SALT_BYTES]).unwrap()
+        Passwords::default().hash(NewPassword::parse(password, None).unwrap(), [7; SALT_BYTES]).unwrap()
     }
 
     #[test]
     fn refuses_short_long_and_common_passwords() {
-        let refusal = |text: &str| NewPassword::parse(text).err();
+        let refusal = |text: &str| NewPassword::parse(text, None).err();
         assert_eq!(refusal("ninechars"), Some(PasswordRefusal::TooShort));
         assert_eq!(refusal("dieci è 10"), None);
         assert_eq!(refusal(&"è".repeat(PASSWORD_CHARS_MAX)), None);
@@ -213,7 +219,7 @@ mod tests {
     fn names_parameters_in_hash_that_differs_by_salt() {
         let kept = hash("correct horse battery");
         assert!(kept.phc().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", kept.phc());
-        let password = NewPassword::parse("correct horse battery").unwrap();
+        let password = NewPassword::parse("correct horse battery", None).unwrap();
         assert!(compute_password_hash(password, [8; SALT_BYTES]).unwrap() != kept);
         assert!(readable(NOBODY).is_some());
     }
@@ -256,5 +262,25 @@ mod tests {
         });
         drop(permits);
         assert_eq!(*passwords.running.lock(), 0);
+    }
+
+    #[test]
+    fn refuses_own_address() {
+        let own = Email::parse("anna.bianchi@example.org").unwrap();
+        for typed in [
+            "Anna.Bianchi@example.org",
+            " anna.bianchi@example.org",
+            "ANNA.bianchi",
+            "other.person@example.org",
+        ] {
+            assert_eq!(
+                NewPassword::parse(typed, Some(&own)).err(),
+                Some(PasswordRefusal::Address),
+                "{typed}"
+            );
+        }
+        for typed in ["anna.bianchi at work", "anna.bianchi.example"] {
+            assert!(NewPassword::parse(typed, Some(&own)).is_ok(), "{typed}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::client_address::client_key;
+use super::devices::{self, DEVICE_RANDOM_BYTES};
 use super::passwords::{PasswordError, Passwords};
 use super::throttle::{Throttle, Throttled};
 use crate::clock::Moment;
@@ -19,8 +20,15 @@ const TRACKED_EMAILS_MAX: usize = 65_536;
 const SIGN_IN_WINDOW_SECONDS: i64 = 15 * 60;
 /// Failed sign-ins of one client address in `SIGN_IN_WINDOW_SECONDS`.
 const SIGN_INS_PER_ADDRESS_MAX: usize = 50;
-/// Failed sign-ins with one e-mail address in `SIGN_IN_WINDOW_SECONDS`, from all client addresses together.
-const SIGN_INS_PER_EMAIL_MAX: usize = 10;
+/// Failed sign-ins with one e-mail address from one client address in `SIGN_IN_WINDOW_SECONDS`.
+const SIGN_INS_PER_EMAIL_AND_ADDRESS_MAX: usize = 10;
+/// Failed sign-ins with one e-mail address in `SIGN_IN_WINDOW_SECONDS`, from all client addresses together. Devices that signed
+/// in before are not held up by it.
+const SIGN_INS_PER_EMAIL_MAX: usize = 100;
+/// Failed sign-ins of one device that signed in before, in `SIGN_IN_WINDOW_SECONDS`.
+const SIGN_INS_PER_DEVICE_MAX: usize = 10;
+/// Warnings to one e-mail address in any 24 hours.
+const WARNINGS_PER_EMAIL_MAX: usize = 1;
 /// Sign-ups of one client address in any 24 hours.
 const SIGN_UPS_PER_ADDRESS_MAX: usize = 5;
 /// Mails that one client address may have sent in any 24 hours.
@@ -35,9 +43,12 @@ pub enum SignInRefusal {
     /// The address or the password is wrong; the answer does not say which.
     #[error("the e-mail address or the password is wrong")]
     Wrong,
-    /// There were too many attempts from the client's address, or with the e-mail address.
+    /// There were too many attempts from the client's address or device.
     #[error(transparent)]
     Throttled(#[from] Throttled),
+    /// There were too many attempts with the e-mail address.
+    #[error(transparent)]
+    Guessing(Throttled),
     /// The password could not be compared now.
     #[error(transparent)]
     Password(#[from] PasswordError),
@@ -47,12 +58,29 @@ pub enum SignInRefusal {
 pub struct SignInControl {
     ledger: Arc<Ledger>,
     passwords: Passwords,
-    sign_ins: Counted,
+    sign_ins: Attempts,
+    warnings: Throttle<[u8; 16]>,
     mails: Counted,
     sign_ups: Throttle<[u8; 16]>,
 }
 
-/// Attempts, counted by the address of the client and by the e-mail address.
+/// Failed sign-ins.
+struct Attempts {
+    by_address: Throttle<[u8; 16]>,
+    by_email_and_address: Throttle<([u8; 16], [u8; 16])>,
+    by_email: Throttle<[u8; 16]>,
+    by_device: Throttle<[u8; DEVICE_RANDOM_BYTES]>,
+}
+
+/// Who tries to sign in.
+enum Visitor {
+    /// A device on which the owner of the account signed in before.
+    Known([u8; DEVICE_RANDOM_BYTES]),
+    /// Any other: the digest of the e-mail address, if one was typed, and the key of the client's address.
+    Unknown(Option<[u8; 16]>, [u8; 16]),
+}
+
+/// Mails, counted by the address of the client and by the e-mail address.
 struct Counted {
     by_address: Throttle<[u8; 16]>,
     by_email: Throttle<[u8; 16]>,
@@ -66,10 +94,17 @@ impl SignInControl {
         SignInControl {
             ledger,
             passwords: Passwords::default(),
-            sign_ins: Counted {
+            sign_ins: Attempts {
                 by_address: addresses(SIGN_INS_PER_ADDRESS_MAX, SIGN_IN_WINDOW_SECONDS),
+                by_email_and_address: Throttle::new(
+                    TRACKED_EMAILS_MAX,
+                    SIGN_INS_PER_EMAIL_AND_ADDRESS_MAX,
+                    SIGN_IN_WINDOW_SECONDS,
+                ),
                 by_email: emails(SIGN_INS_PER_EMAIL_MAX, SIGN_IN_WINDOW_SECONDS),
+                by_device: Throttle::new(TRACKED_EMAILS_MAX, SIGN_INS_PER_DEVICE_MAX, SIGN_IN_WINDOW_SECONDS),
             },
+            warnings: emails(WARNINGS_PER_EMAIL_MAX, DAY_SECONDS),
             mails: Counted {
                 by_address: addresses(MAILS_PER_ADDRESS_MAX, DAY_SECONDS),
                 by_email: emails(MAILS_PER_EMAIL_MAX, DAY_SECONDS),
@@ -83,25 +118,44 @@ impl SignInControl {
         &self.passwords
     }
 
-    /// The login that was typed, if its password is right. A successful attempt does not count towards the limits.
+    /// The login that was typed, if its password is right. A successful attempt does not count towards the limits. `device` is
+    /// the mark that the client's device has, if it has one.
     pub fn check(
         &self,
         email: &str,
         password: &str,
         address: IpAddr,
+        device: Option<&str>,
         now: Moment,
     ) -> Result<Arc<Login>, SignInRefusal> {
         let email = Email::parse(email).ok();
-        self.sign_ins.admit(email.as_ref(), address, now)?;
         let login = email.as_ref().and_then(|email| self.ledger.credentials(email));
+        let known = login.as_deref().zip(device).and_then(|(login, mark)| devices::recognised(login, mark));
+        let visitor = match known {
+            Some(device) => Visitor::Known(device),
+            None => Visitor::Unknown(email.as_ref().map(Email::digest), client_key(address)),
+        };
+        self.sign_ins.admit(&visitor, now)?;
         let verified = self.passwords.verify(password, login.as_ref().map(|login| &login.password));
         if verified != Ok(false) {
-            self.sign_ins.forgive(email.as_ref(), address, now);
+            self.sign_ins.forgive(&visitor, now);
         }
         login.filter(|_| verified == Ok(true)).ok_or_else(|| match verified {
             Err(error) => error.into(),
             Ok(_) => SignInRefusal::Wrong,
         })
+    }
+
+    /// Counts an attempt with the right password that is to look like one with a wrong password.
+    pub fn count_failure(&self, email: &Email, address: IpAddr, now: Moment) {
+        // Whether further attempts are refused is decided when they come.
+        let _admitted =
+            self.sign_ins.admit(&Visitor::Unknown(Some(email.digest()), client_key(address)), now);
+    }
+
+    /// Counts a warning to the owner of an e-mail address that somebody guesses passwords, or refuses it.
+    pub fn admit_warning(&self, email: &Email, now: Moment) -> Result<(), Throttled> {
+        self.warnings.admit(email.digest(), now)
     }
 
     /// Counts a sign-up of a client, or refuses it.
@@ -131,9 +185,30 @@ impl Counted {
         self.by_address.admit(client_key(address), now)?;
         email.map_or(Ok(()), |email| self.by_email.admit(email.digest(), now))
     }
+}
 
-    fn forgive(&self, email: Option<&Email>, address: IpAddr, at: Moment) {
-        self.by_address.forgive(client_key(address), at);
-        email.inspect(|email| self.by_email.forgive(email.digest(), at));
+impl Attempts {
+    fn admit(&self, visitor: &Visitor, now: Moment) -> Result<(), SignInRefusal> {
+        let (email, address) = match *visitor {
+            Visitor::Known(device) => return Ok(self.by_device.admit(device, now)?),
+            Visitor::Unknown(email, address) => (email, address),
+        };
+        self.by_address.admit(address, now)?;
+        let Some(email) = email else { return Ok(()) };
+        self.by_email_and_address.admit((email, address), now).map_err(SignInRefusal::Guessing)?;
+        self.by_email.admit(email, now).map_err(SignInRefusal::Guessing)
+    }
+
+    fn forgive(&self, visitor: &Visitor, at: Moment) {
+        match *visitor {
+            Visitor::Known(device) => self.by_device.forgive(device, at),
+            Visitor::Unknown(email, address) => {
+                self.by_address.forgive(address, at);
+                if let Some(email) = email {
+                    self.by_email_and_address.forgive((email, address), at);
+                    self.by_email.forgive(email, at);
+                }
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::limits::access::{
 };
 use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::{LOW_BALANCE_CREDITS, WORK_SECONDS};
+use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 use crate::limits::net;
 
 /// Address of the public listener.
@@ -51,6 +52,8 @@ fn default_text(field: &str) -> Option<String> {
         "requests_per_minute" => REQUESTS_PER_MINUTE.to_string(),
         "requests_per_day" => REQUESTS_PER_DAY.to_string(),
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
+        "free_queries_per_month" => FREE_QUERIES_PER_MONTH.to_string(),
+        "free_rows_per_query" => FREE_ROWS_PER_QUERY.to_string(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "payments" => PAYMENTS.to_owned(),
         "prefetch" => PREFETCH.to_owned(),

@@ -32,14 +32,14 @@ impl From<ChargeError> for ApiError {
             }
             ChargeError::FreeRowsExceeded { limit, requested } => {
                 let (most, wanted) = (counted(limit, "row"), grouped(requested));
-                let message =
-                    format!("the free plan returns at most {most} a query, {wanted} were asked for");
+                let message = format!(
+                    "a free query asks for at most {most}, this one asks for {wanted}, and the account has no credits"
+                );
                 let hint = format!("set `limit` to {limit} or less, or buy credits");
                 Self::new(ErrorKind::NoCredits, message)
-                    .with_reason("FREE_PLAN_ROW_LIMIT", hint)
+                    .with_reason("FREE_PLAN_ROWS", hint)
                     .with_fact("required", requested)
-                    .with_fact("available", limit)
-                    .with_fact("shortfall", requested.saturating_sub(limit))
+                    .with_fact("allowed", limit)
             }
             ChargeError::KeyCapReached { required, standing } => cap_reached(required, &standing),
             ChargeError::IdempotencyMismatch => {

@@ -70,6 +70,8 @@ pub(super) trait Books: Send + Sync {
     fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase>;
     /// Opens a checkout: the credits and the price of a purchase that is still to be paid.
     fn begin_checkout(&self, new: &NewCheckout) -> Outcome<Checkout>;
+    /// Notes that the customer gave a checkout up, unless it is paid.
+    fn cancel_checkout(&self, account: AccountId, id: CheckoutId, at: Moment) -> Outcome<Option<Checkout>>;
     /// Gives the credits of a paid checkout, once.
     fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout>;
     /// Takes in that a payment was refunded or disputed.

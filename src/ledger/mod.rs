@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-pub use account::{Balance, Payment, Plan, Spending};
+pub use account::{Balance, FreePlan, Payment, Plan, Spending};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, MovedSegment};
@@ -131,6 +131,7 @@ pub struct LedgerOptions {
 pub struct Ledger {
     books: Arc<dyn Books>,
     directory: Arc<Directory>,
+    free_plan: FreePlan,
     /// Held while the entries of an account are looked for.
     looking: Mutex<()>,
 }
@@ -191,7 +192,24 @@ impl Ledger {
     }
 
     fn over(books: Arc<dyn Books>, directory: Arc<Directory>) -> Ledger {
-        Ledger { books, directory, looking: Mutex::default() }
+        Ledger { books, directory, free_plan: FreePlan::default(), looking: Mutex::default() }
+    }
+
+    /// The same books with another free plan.
+    #[must_use]
+    pub fn with_free_plan(mut self, free_plan: FreePlan) -> Ledger {
+        self.free_plan = free_plan;
+        self
+    }
+
+    /// What an account may ask for without credits.
+    pub const fn free_plan(&self) -> FreePlan {
+        self.free_plan
+    }
+
+    /// Free queries that an account has left in the month of a moment, from memory.
+    pub fn free_queries_remaining(&self, account: &AccountHandle, now: Moment) -> u32 {
+        account.balance().free_remaining(self.free_plan.queries_per_month, now)
     }
 
     /// Whether the books can be written.
@@ -248,7 +266,7 @@ impl Ledger {
         if account.closed_at().is_some() {
             return Err(ChargeError::AccountClosed { account: account.id() });
         }
-        let cost = account.balance().afford_anything(spending, now)?.credits();
+        let cost = account.balance().afford_anything(spending, self.free_plan, now)?.credits();
         let caps = if cost > 0 { self.caps(account, key, now)? } else { Vec::new() };
         match caps.into_iter().find(|standing| standing.spent >= standing.cap) {
             Some(standing) => Err(ChargeError::KeyCapReached { required: cost, standing }),
@@ -328,7 +346,9 @@ impl Ledger {
         let balance = account.balance();
         let payment = match spending {
             Spending::Download => balance.pay_credits(rows),
-            _ => balance.afford_anything(spending, now).and_then(|_| balance.pay_query(rows, now)),
+            Spending::Rows { limit } => balance
+                .afford_anything(spending, self.free_plan, now)
+                .and_then(|_| balance.pay_query(rows, self.free_plan.queries_for(limit), now)),
         };
         let credits_required = match payment {
             Ok(Payment::FreeQuery(_)) => 0,

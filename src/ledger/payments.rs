@@ -163,6 +163,17 @@ impl Ledger {
         self.books.begin_checkout(new)?.durable()
     }
 
+    /// Notes that the customer gave a checkout of an account up, unless it is paid. Returns it as it is then; nothing where the
+    /// account has no such checkout. A payment that comes all the same gives its credits.
+    pub fn cancel_checkout(
+        &self,
+        account: AccountId,
+        id: CheckoutId,
+        at: Moment,
+    ) -> Result<Option<Checkout>, ChargeError> {
+        self.books.cancel_checkout(account, id, at)?.durable()
+    }
+
     /// Gives the credits of a checkout that was paid: once, however often the payment is reported, and in the same batch in which
     /// the payment is noted.
     pub fn pay_checkout(&self, payment: &CheckoutPayment) -> Result<PaidCheckout, ChargeError> {

@@ -36,10 +36,10 @@ pub struct AccountView {
     pub credits: u64,
     /// Credits that running streams have set aside.
     pub reserved: u64,
-    /// Free queries left this month; nothing on a prepaid account.
-    pub free_queries_remaining: Option<u32>,
-    /// When the free queries begin anew; nothing on a prepaid account.
-    pub free_queries_reset_at: Option<Moment>,
+    /// Free queries left this month.
+    pub free_queries_remaining: u32,
+    /// When the free queries begin anew.
+    pub free_queries_reset_at: Moment,
     /// When the account was created.
     pub created_at: Moment,
     /// When it was closed, if it was.
@@ -52,15 +52,14 @@ impl Ledger {
     /// An account as it stands now, from memory.
     pub fn account_view(&self, account: &AccountHandle, now: Moment) -> AccountView {
         let balance = account.balance();
-        let is_free = balance.plan() == Plan::Free;
         AccountView {
             id: account.id(),
             name: account.name().to_owned(),
             plan: balance.plan(),
             credits: balance.credits,
             reserved: account.reserved(),
-            free_queries_remaining: is_free.then(|| balance.free_remaining(now)),
-            free_queries_reset_at: is_free.then(|| balance.month_at(now).end()),
+            free_queries_remaining: self.free_queries_remaining(account, now),
+            free_queries_reset_at: balance.month_at(now).end(),
             created_at: account.created_at(),
             closed_at: account.closed_at(),
             keys: self.keys(account.id()),

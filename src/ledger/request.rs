@@ -25,6 +25,8 @@ pub struct ChargeRequest {
     pub key: Option<KeyId>,
     /// Rows of the answer.
     pub rows: u64,
+    /// The free queries of a month that may answer it before credits do; zero for a request that is too large for them.
+    pub free_queries: u32,
     /// The slug of the dataset.
     pub dataset: String,
     /// The request.
@@ -154,8 +156,6 @@ pub struct Receipt {
     pub charged: u64,
     /// Credits that are left.
     pub remaining: u64,
-    /// Free queries left this month; nothing on a prepaid account.
-    pub free_queries_remaining: Option<u32>,
     /// Whether this was paid by an earlier request: the same idempotency key, or a part of a download.
     pub replayed: bool,
     /// How the key stands to its caps on credits.
@@ -164,17 +164,15 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// Whether it was paid with a free query.
+    pub const fn is_free_query(&self) -> bool {
+        self.undo.free_month.is_some()
+    }
+
     /// The same for books that give it back later, on another thread.
     pub(super) fn copy(&self) -> Receipt {
-        let Receipt { charged, remaining, free_queries_remaining, replayed, .. } = *self;
-        Receipt {
-            charged,
-            remaining,
-            free_queries_remaining,
-            replayed,
-            caps: self.caps.clone(),
-            undo: self.undo.clone(),
-        }
+        let Receipt { charged, remaining, replayed, .. } = *self;
+        Receipt { charged, remaining, replayed, caps: self.caps.clone(), undo: self.undo.clone() }
     }
 }
 

@@ -84,9 +84,9 @@ pub struct Account {
     /// Credits reserved by running streams.
     pub reserved: u64,
     /// Free queries left this month; null on a prepaid account.
-    pub free_queries_remaining: Option<u32>,
+    pub free_queries_remaining: u32,
     /// When the free queries reset; null on a prepaid account.
-    pub free_queries_reset_at: Option<String>,
+    pub free_queries_reset_at: String,
     /// When it was created.
     pub created_at: String,
     /// When it was closed, if it was.
@@ -129,7 +129,7 @@ impl Account {
             credits: view.credits,
             reserved: view.reserved,
             free_queries_remaining: view.free_queries_remaining,
-            free_queries_reset_at: view.free_queries_reset_at.map(Moment::rfc3339),
+            free_queries_reset_at: view.free_queries_reset_at.rfc3339(),
             created_at: view.created_at.rfc3339(),
             closed_at: view.closed_at.map(Moment::rfc3339),
             keys: view.keys.iter().map(|key| Key::of(books, key, now)).collect(),

@@ -30,7 +30,7 @@ pub struct PaymentLine {
     pub account: String,
     /// The payment provider.
     pub provider: String,
-    /// `open`, `lapsed`, `paid`, `partlyRefunded`, `refunded` or `disputed`.
+    /// `open`, `lapsed`, `cancelled`, `paid`, `partlyRefunded`, `refunded` or `disputed`.
     pub state: &'static str,
     /// The credits.
     pub credits: u64,

@@ -3,6 +3,7 @@
 use super::news::News;
 use super::provider::{CheckoutPage, Listing, NewsPage, NotificationError, Provider, ProviderError};
 use crate::clock::Moment;
+use crate::ledger::Checkout;
 
 /// The provider.
 pub(super) struct Demo;
@@ -22,6 +23,10 @@ impl Provider for Demo {
 
     fn open(&self, page: &CheckoutPage<'_>) -> Result<String, ProviderError> {
         Ok(page.confirm_url.to_owned())
+    }
+
+    fn cancel(&self, _: &Checkout) -> Result<(), ProviderError> {
+        Ok(())
     }
 
     fn read_notification(

@@ -29,6 +29,9 @@ pub trait Provider: Send + Sync {
         now: Moment,
     ) -> Result<Option<News>, NotificationError>;
 
+    /// Closes the page of a checkout that the customer gave up, as far as it is still open.
+    fn cancel(&self, checkout: &Checkout) -> Result<(), ProviderError>;
+
     /// A page of the provider's events since a moment, newest first, behind the id that ended the page before.
     fn list(
         &self,

@@ -16,7 +16,7 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Price;
-use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
+use crate::limits::ledger::DOWNLOAD_GRANT_HOURS;
 
 /// Datasets in the table of prices.
 const PRICED_MAX: usize = 10;
@@ -33,6 +33,8 @@ struct PricingPage {
     frame: Frame,
     text: String,
     amounts: Vec<Amount>,
+    /// Whether prices with tax stand beside those without.
+    has_gross: bool,
     packs: Vec<PackLine>,
     packs_text: Option<String>,
     /// The page that sells credits, if they can be bought here.
@@ -53,6 +55,7 @@ struct Amount {
     dataset: Option<Link>,
     rows: String,
     price: String,
+    gross: Option<String>,
 }
 
 /// A pack of credits and its price.
@@ -72,8 +75,13 @@ fn pricing(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 impl PricingPage {
     fn new(app: &App, visit: &Visit, snapshot: &Snapshot) -> Self {
         let (words, numbers) = (visit.words, visit.numbers);
-        let amount =
-            |rows: u64| Amount { dataset: None, rows: numbers.integer(rows), price: numbers.price(rows) };
+        let vat = visit.branding.sale.vat_basis_points;
+        let amount = |rows: u64| Amount {
+            dataset: None,
+            rows: numbers.integer(rows),
+            price: numbers.price(rows),
+            gross: (vat > 0).then(|| numbers.price_with_vat(rows, vat)),
+        };
         let datasets = snapshot.datasets().iter().take(PRICED_MAX).map(|dataset| {
             let title = dataset.manifest.title.choose(Some(visit.language)).unwrap_or(dataset.slug());
             let url = visit.link(&format!("/datasets/{}", dataset.slug())).to_string();
@@ -82,17 +90,18 @@ impl PricingPage {
                 dataset: Some(Link { text: title.to_owned(), url }),
                 rows: numbers.integer(rows),
                 price: numbers.price_to_the_cent(rows),
+                gross: visit.gross(rows),
             }
         });
         let contact = visit.branding.contact.as_ref();
         let (before, behind) = words.buy_ask.split_once("{}").unwrap_or((words.buy_ask, ""));
         Self {
             frame: visit.frame(Section::Pricing, words.pricing_title, words.pricing_description),
-            text: fill(words.pricing_text, numbers.price(1_000)),
+            text: fill(words.pricing_text, visit.price(1_000)),
             amounts: AMOUNTS.into_iter().map(amount).collect(),
             packs: packs(visit),
-            packs_text: (visit.branding.sale.vat_basis_points > 0)
-                .then(|| fill(words.packs_vat, numbers.percent(visit.branding.sale.vat_basis_points))),
+            has_gross: vat > 0,
+            packs_text: (vat > 0).then(|| fill(words.packs_vat, numbers.percent(vat))),
             buy: app.payments.provider().map(|_| visit.link("/account/credits").to_string()),
             datasets: datasets.collect(),
             credits: vec![
@@ -101,18 +110,25 @@ impl PricingPage {
                 words.credits_failed.to_owned(),
                 fill(words.credits_whole, DOWNLOAD_GRANT_HOURS),
             ],
-            free: vec![
-                words.free_catalogue.to_owned(),
-                fill(words.free_queries, numbers.integer(FREE_QUERIES_PER_MONTH.into())),
-                fill(words.free_rows, numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
-                words.free_not.to_owned(),
-            ],
+            free: free(app, visit),
             limits: limits(app, visit),
             contact: contact.map(|contact| Link { text: contact.text.clone(), url: contact.address.clone() }),
             ask: (before.to_owned(), behind.to_owned()),
             list: visit.link("/datasets").with("sort", "rows").to_string(),
         }
     }
+}
+
+/// What costs nothing.
+fn free(app: &App, visit: &Visit) -> Vec<String> {
+    let (words, numbers, plan) = (visit.words, visit.numbers, app.ledger.free_plan());
+    let mut lines = vec![words.free_catalogue.to_owned()];
+    if plan.queries_per_month > 0 {
+        lines.push(fill(words.free_queries, numbers.integer(plan.queries_per_month.into())));
+        lines.push(fill(words.free_rows, numbers.integer(plan.rows_per_query)));
+        lines.push(words.free_not.to_owned());
+    }
+    lines
 }
 
 /// The packs that the place sells.

@@ -10,6 +10,7 @@ use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
 use mercato::database::{DatabaseAddress, migrate};
+use mercato::ledger::ChargeRequest;
 use mercato::net::ListenAddress;
 use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
@@ -146,11 +147,23 @@ impl Site {
         answer.status == 200 && answer.json()["data"]["currentVersion"] == version
     }
 
-    /// An account that bought credits, and its key.
+    /// An account that bought credits and has no free query left this month, and its key.
     pub fn paying_key(&self, credits: u64) -> String {
         let (account, key) = self.account();
         self.running().app().ledger.buy(account, credits, None, "test", "test", now()).unwrap();
+        self.use_up_free_queries(account);
         key
+    }
+
+    /// Uses the free queries of this month, so that what follows takes credits. They stand in the usage of the account.
+    pub fn use_up_free_queries(&self, account: mercato::ledger::AccountId) {
+        let ledger = &self.running().app().ledger;
+        let free_queries = ledger.free_plan().queries_per_month;
+        let (account, dataset) = (ledger.account(account).unwrap(), "cities".to_owned());
+        let (key, claim, request_id, at, rows) = (None, None, "test".to_owned(), now(), 0);
+        let request = ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, at };
+        let used: Vec<_> = (0..free_queries).map(|_| ledger.charge(&request).unwrap()).collect();
+        used.into_iter().for_each(|one| drop(one.durable().unwrap()));
     }
 
     /// An account that never bought credits, and its key.

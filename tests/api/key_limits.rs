@@ -20,6 +20,7 @@ fn customer(site: &Site, credits: u64, limits: KeyLimits) -> Customer {
     let ledger = &site.running().app().ledger;
     let account = ledger.create_account("tester", now()).unwrap();
     ledger.buy(account, credits, None, "test", "test", now()).unwrap();
+    site.use_up_free_queries(account);
     further_key(site, account, limits)
 }
 
@@ -223,6 +224,7 @@ fn reports_limits_and_spending_of_keys() {
         account: ledger.account(owner).unwrap(),
         key: Some(id),
         rows: 9,
+        free_queries: 0,
         dataset: "cities".to_owned(),
         request_id: "test".to_owned(),
         claim: None,
@@ -242,7 +244,8 @@ fn reports_limits_and_spending_of_keys() {
 
 #[test]
 fn reports_usage_in_total_by_key_or_of_one_key() {
-    let site = Site::with_cities();
+    let site = Site::empty(&["--requests-per-minute", "0", "--free-queries-per-month", "0"]);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let one = customer(&site, 5_000, KeyLimits::default());
     let owner = site.running().app().ledger.key_view(one.id).unwrap().account;
     let other = further_key(&site, owner, KeyLimits::default());

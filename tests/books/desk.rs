@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use mercato::clock::{Moment, UtcDay};
 use mercato::database::{DatabaseAddress, migrate};
 use mercato::ledger::{
-    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest,
-    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt,
+    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest, FreePlan,
+    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Plan, Receipt,
 };
 use tempfile::TempDir;
 
@@ -85,9 +85,26 @@ pub fn handle(ledger: &Ledger, id: AccountId) -> AccountHandle {
     ledger.account(id).unwrap()
 }
 
+/// A page with a limit of its rows for who has bought nothing, and with one that only credits pay for anybody else.
 pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
     let (dataset, request_id) = ("orders".to_owned(), "request".to_owned());
-    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
+    let limit = if account.plan() == Plan::Free { rows } else { u64::MAX };
+    let free_queries = FreePlan::default().queries_for(limit);
+    ChargeRequest {
+        account: account.clone(),
+        key: None,
+        rows,
+        free_queries,
+        dataset,
+        request_id,
+        claim: None,
+        at,
+    }
+}
+
+/// The same with a limit of its rows for everybody.
+pub fn small_page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
+    ChargeRequest { free_queries: FreePlan::default().queries_for(rows), ..page(account, rows, at) }
 }
 
 pub fn claimed(key: &str, body: &str) -> Option<IdempotencyClaim> {

@@ -1,9 +1,10 @@
 //! Random histories of the books, and of the plain model beside them.
 
+use mercato::ledger::{ChargeRequest, Pending};
 use proptest::prelude::*;
 
-use crate::desk::{charge, handle};
-use crate::model::DAY;
+use crate::desk::{handle, page};
+use crate::model::{DAY, FREE_PLAN};
 use crate::world::{ACCOUNTS, CLAIM_KEYS, ClaimNumbers, REQUESTS, Step, World};
 
 fn claim() -> impl Strategy<Value = ClaimNumbers> {
@@ -59,10 +60,11 @@ proptest! {
 #[test]
 fn ends_free_queries_like_model() {
     let mut world = World::new();
-    for _ in 0..101 {
+    for _ in 0..=FREE_PLAN.queries_per_month {
         world.take(&Step::Charge { account: 1, rows: 1, claim: None });
         world.compare();
     }
     let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
-    assert!(charge(world.ledger(), &who, 1, world.now).is_err());
+    let next = ChargeRequest { free_queries: FREE_PLAN.queries_per_month, ..page(&who, 1, world.now) };
+    assert!(world.ledger().charge(&next).and_then(Pending::durable).is_err());
 }

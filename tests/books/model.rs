@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mercato::clock::Moment;
-use mercato::ledger::{EntryKind, KeyHash, KeyId};
+use mercato::ledger::{EntryKind, FreePlan, KeyHash, KeyId};
 
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;
@@ -56,6 +56,9 @@ pub struct Remembered {
     /// Whether a page was answered again for it.
     pub is_repeated: bool,
 }
+
+/// What the model gives for nothing: little, so that histories get beyond it.
+pub const FREE_PLAN: FreePlan = FreePlan { queries_per_month: 7, rows_per_query: 50 };
 
 /// How something was paid, as far as undoing it goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,19 +113,15 @@ impl Model {
     pub fn price(&mut self, id: u64, rows: u64, now: Moment) -> Result<Paid, &'static str> {
         let month = now.month().number();
         let account = self.account(id);
-        let left = 100 - account.free_used.get(&month).copied().unwrap_or(0);
-        if !account.has_bought && rows <= 10_000 && left > 0 {
+        let used = account.free_used.get(&month).copied().unwrap_or(0);
+        let is_small = rows <= FREE_PLAN.rows_per_query;
+        if is_small && used < FREE_PLAN.queries_per_month {
             return Ok(Paid::Free(month));
         }
-        if rows <= account.balance && (account.has_bought || account.balance > 0) {
-            return Ok(if rows == 0 { Paid::Nothing } else { Paid::Credits(rows) });
+        if is_small && !account.has_bought && account.balance == 0 {
+            return Err("exhausted");
         }
-        Err(match (account.has_bought, rows > 10_000, account.balance) {
-            (true, ..) => "credits",
-            (false, true, _) => "rows",
-            (false, false, 0) => "exhausted",
-            (false, false, _) => "credits",
-        })
+        self.price_in_credits(id, rows)
     }
 
     /// The price of rows that only credits pay for.

@@ -2,11 +2,11 @@
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, PaymentId, Pending, Plan, Spending,
-    UsageQuery,
+    AccountHandle, ChargeError, ChargeRequest, EntryKind, FreePlan, Ledger, PaymentId, Pending, Plan,
+    Spending, UsageQuery,
 };
 
-use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
+use crate::desk::{Desk, charge, claimed, customer, download, noon, page, small_page, stream};
 use crate::schema::are_in_files;
 
 const HOUR: i64 = 3_600;
@@ -17,7 +17,7 @@ fn charges_credit_per_row_and_nothing_for_zero_rows() {
     let ledger = desk.open();
     let account = customer(&ledger, 100);
     let receipt = charge(&ledger, &account, 30, now).unwrap();
-    assert_eq!((receipt.charged, receipt.remaining, receipt.free_queries_remaining), (30, 70, None));
+    assert_eq!((receipt.charged, receipt.remaining, receipt.is_free_query()), (30, 70, false));
     assert_eq!(charge(&ledger, &account, 0, now).unwrap().charged, 0);
     let refused = ChargeError::InsufficientCredits { required: 71, available: 70 };
     assert_eq!(charge(&ledger, &account, 71, now).unwrap_err(), refused);
@@ -75,13 +75,13 @@ fn ends_free_plan_after_hundred_queries_until_next_month() {
     let account = customer(&ledger, 0);
     for used in 1..=100 {
         let receipt = charge(&ledger, &account, 10, now).unwrap();
-        assert_eq!((receipt.charged, receipt.free_queries_remaining), (0, Some(100 - used)));
+        assert_eq!((receipt.charged, ledger.free_queries_remaining(&account, now)), (0, 100 - used));
     }
     let resets_at = UtcDay::from_civil(2026, 12, 1).start();
     let exhausted = ChargeError::FreePlanExhausted { allowance: 100, resets_at };
     assert_eq!(charge(&ledger, &account, 1, now).unwrap_err(), exhausted);
     assert_eq!(
-        ledger.can_afford_anything(&account, None, Spending::Query, None, now),
+        ledger.can_afford_anything(&account, None, Spending::Rows { limit: 100 }, None, now),
         Err(exhausted.clone())
     );
     drop(ledger);
@@ -89,8 +89,55 @@ fn ends_free_plan_after_hundred_queries_until_next_month() {
     let account = ledger.account(account.id()).unwrap();
     assert_eq!(charge(&ledger, &account, 1, resets_at.plus_millis(-1)).unwrap_err(), exhausted);
     let view = ledger.account_view(&account, now);
-    assert_eq!((view.free_queries_remaining, view.free_queries_reset_at), (Some(0), Some(resets_at)));
-    assert_eq!(charge(&ledger, &account, 1, resets_at).unwrap().free_queries_remaining, Some(99));
+    assert_eq!((view.free_queries_remaining, view.free_queries_reset_at), (0, resets_at));
+    charge(&ledger, &account, 1, resets_at).unwrap();
+    assert_eq!(ledger.free_queries_remaining(&account, resets_at), 99);
+}
+
+#[test]
+fn keeps_free_queries_after_purchase_and_uses_them_first() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    charge(&ledger, &account, 10, now).unwrap();
+    ledger.buy(account.id(), 1_000, None, "", "", now).unwrap();
+    assert_eq!(account.plan(), Plan::Prepaid);
+    let pay = |request: ChargeRequest| ledger.charge(&request).and_then(Pending::durable).unwrap();
+    for used in 2..=100 {
+        let receipt = pay(small_page(&account, 100, now));
+        assert_eq!((receipt.charged, receipt.is_free_query()), (0, true));
+        assert_eq!(ledger.account_view(&account, now).free_queries_remaining, 100 - used);
+        assert_eq!(pay(page(&account, 3, now)).charged, 3, "a larger limit takes credits");
+    }
+    assert_eq!(account.credits(), 1_000 - 99 * 3);
+    let receipt = pay(small_page(&account, 100, now));
+    assert_eq!((receipt.charged, receipt.remaining, receipt.is_free_query()), (100, 603, false));
+    let next_month = UtcDay::from_civil(2026, 12, 1).start();
+    assert!(pay(small_page(&account, 100, next_month)).is_free_query());
+    let stream = ledger.reserve(&small_page(&account, 100, next_month)).unwrap();
+    assert_eq!(stream.reserved(), 0, "a stream uses one too");
+    drop(stream);
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+/// Requests of one account that arrive together: some may use a free query, others take credits, and the last free query is
+/// used on the way.
+#[test]
+fn uses_last_free_queries_among_charges_of_one_batch() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open().with_free_plan(FreePlan { queries_per_month: 5, rows_per_query: 10 });
+    let account = customer(&ledger, 1_000);
+    let orders: Vec<_> = (0..40)
+        .map(|number| {
+            let free_queries = if number % 2 == 0 { 5 } else { 0 };
+            ledger.charge(&ChargeRequest { free_queries, ..page(&account, 10, now) }).unwrap()
+        })
+        .collect();
+    let receipts: Vec<_> = orders.into_iter().map(|order| order.durable().unwrap()).collect();
+    let free = receipts.iter().filter(|receipt| receipt.is_free_query()).count();
+    assert_eq!((free, receipts.iter().map(|receipt| receipt.charged).sum()), (5, 350));
+    assert_eq!((account.credits(), ledger.free_queries_remaining(&account, now)), (650, 0));
+    assert!(ledger.verify().unwrap().is_balanced());
 }
 
 #[test]
@@ -98,35 +145,31 @@ fn limits_streams_and_denies_downloads_of_free_account() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 0);
-    let too_many = ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 };
-    let wanted = Spending::Stream { limit: 10_001 };
+    let too_many = ChargeError::FreeRowsExceeded { limit: 100, requested: 101 };
+    let wanted = Spending::Rows { limit: 101 };
     assert_eq!(ledger.can_afford_anything(&account, None, wanted, None, now), Err(too_many));
     let no_credits = ChargeError::InsufficientCredits { required: 1, available: 0 };
     assert_eq!(ledger.can_afford_anything(&account, None, Spending::Download, None, now), Err(no_credits));
-    let reservation = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    let reservation = ledger.reserve(&stream(&account, 100, now)).unwrap();
     let receipt = reservation.settle(0, now).and_then(Pending::durable).unwrap();
     assert_eq!(
-        (receipt.charged, receipt.free_queries_remaining),
-        (0, Some(99)),
+        (receipt.charged, ledger.free_queries_remaining(&account, now)),
+        (0, 99),
         "an empty answer is an answer"
     );
-    let broken = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    let broken = ledger.reserve(&stream(&account, 100, now)).unwrap();
     drop(broken);
     assert_eq!(ledger.verify().unwrap().open_reservations, 0);
-    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(99), "no byte, no query");
-    let left = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, 99, "no byte, no query");
+    let left = ledger.reserve(&stream(&account, 100, now)).unwrap();
     left.begin();
     drop(left);
-    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(98), "a byte was written");
-    let damaged = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, 98, "a byte was written");
+    let damaged = ledger.reserve(&stream(&account, 100, now)).unwrap();
     damaged.begin();
     damaged.waive(now);
     assert_eq!(ledger.verify().unwrap().open_reservations, 0);
-    assert_eq!(
-        ledger.account_view(&account, now).free_queries_remaining,
-        Some(98),
-        "the server broke it off"
-    );
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, 98, "the server broke it off");
 }
 
 #[test]
@@ -174,13 +217,26 @@ fn charges_idempotency_key_once_and_rejects_other_body() {
     };
     let first = ledger.charge(&order("{}", now)).and_then(Pending::durable).unwrap();
     assert_eq!((first.charged, first.replayed), (10, false));
-    ledger.can_afford_anything(&account, None, Spending::Query, claimed("k-1", "{}").as_ref(), now).unwrap();
+    ledger
+        .can_afford_anything(
+            &account,
+            None,
+            Spending::Rows { limit: 100 },
+            claimed("k-1", "{}").as_ref(),
+            now,
+        )
+        .unwrap();
     let again = ledger.charge(&order("{}", now)).and_then(Pending::durable).unwrap();
     assert_eq!((again.charged, again.remaining, again.replayed), (0, 0, true));
     let other = ledger.charge(&order("{\"limit\":5}", now)).and_then(Pending::durable);
     assert_eq!(other.unwrap_err(), ChargeError::IdempotencyMismatch);
-    let other =
-        ledger.can_afford_anything(&account, None, Spending::Query, claimed("k-1", "x").as_ref(), now);
+    let other = ledger.can_afford_anything(
+        &account,
+        None,
+        Spending::Rows { limit: 100 },
+        claimed("k-1", "x").as_ref(),
+        now,
+    );
     assert_eq!(other, Err(ChargeError::IdempotencyMismatch));
     drop(ledger);
     let ledger = desk.open();
@@ -206,7 +262,7 @@ fn refunds_failed_response_and_frees_its_idempotency_key() {
     let free = customer(&ledger, 0);
     let receipt = charge(&ledger, &free, 5, now).unwrap();
     ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
-    assert_eq!(ledger.account_view(&free, now).free_queries_remaining, Some(100));
+    assert_eq!(ledger.account_view(&free, now).free_queries_remaining, 100);
     assert!(ledger.verify().unwrap().is_balanced());
 }
 
@@ -307,20 +363,23 @@ fn estimates_cost_of_rows() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (paying, free) = (customer(&ledger, 10), customer(&ledger, 0));
-    let estimate = ledger.estimate(&paying, None, 11, Spending::Query, now).unwrap();
+    let estimate = ledger.estimate(&paying, None, 11, Spending::Rows { limit: 101 }, now).unwrap();
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (11, 10, false));
-    let estimate = ledger.estimate(&free, None, 10_000, Spending::Query, now).unwrap();
+    let estimate = ledger.estimate(&free, None, 100, Spending::Rows { limit: 100 }, now).unwrap();
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (0, 0, true));
-    assert!(!ledger.estimate(&free, None, 10_001, Spending::Query, now).unwrap().affordable);
     let affordable =
         |account, rows, spending| ledger.estimate(account, None, rows, spending, now).unwrap().affordable;
     assert!(!affordable(&free, 1, Spending::Download), "free queries do not pay for downloads");
     assert!(affordable(&paying, 10, Spending::Download) && !affordable(&paying, 11, Spending::Download));
-    assert!(affordable(&paying, 10, Spending::Stream { limit: 1_000_000 }));
-    assert!(!affordable(&free, 5, Spending::Stream { limit: 10_001 }), "the limit counts on the free plan");
+    assert!(affordable(&paying, 10, Spending::Rows { limit: 1_000_000 }));
+    assert!(!affordable(&free, 5, Spending::Rows { limit: 101 }), "the limit counts, not the rows");
     let spent = customer(&ledger, 1);
     charge(&ledger, &spent, 1, now).unwrap();
-    assert!(!affordable(&spent, 0, Spending::Query), "nothing is looked for on an empty account");
+    assert!(affordable(&spent, 1, Spending::Rows { limit: 100 }), "free queries stay");
+    assert!(
+        !affordable(&spent, 0, Spending::Rows { limit: 101 }),
+        "nothing is looked for on an empty account"
+    );
 }
 
 #[test]

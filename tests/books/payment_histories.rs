@@ -22,6 +22,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (account(), 1..3_000_u64, 1..5_000_u64)
             .prop_map(|(account, credits, net)| Step::Ask { account, credits, net }),
         6 => any::<usize>().prop_map(|which| Step::Pay { which }),
+        2 => any::<usize>().prop_map(|which| Step::Cancel { which }),
         4 => (any::<usize>(), thousandths())
             .prop_map(|(which, thousandths)| Step::Refund { which, thousandths }),
         3 => (any::<usize>(), 0..DISPUTES, thousandths())

@@ -14,13 +14,41 @@ pub const DISPUTES: u8 = 3;
 /// A step of a history. `which` chooses a checkout.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Ask { account: u64, credits: u64, net: u64 },
-    Pay { which: usize },
-    Refund { which: usize, thousandths: u64 },
-    Dispute { which: usize, dispute: u8, thousandths: u64 },
-    Close { which: usize, dispute: u8, thousandths: u64, is_won: bool },
-    Spend { account: u64, credits: u64 },
-    Grant { account: u64, credits: u64 },
+    Ask {
+        account: u64,
+        credits: u64,
+        net: u64,
+    },
+    /// A customer gives a checkout up.
+    Cancel {
+        which: usize,
+    },
+    Pay {
+        which: usize,
+    },
+    Refund {
+        which: usize,
+        thousandths: u64,
+    },
+    Dispute {
+        which: usize,
+        dispute: u8,
+        thousandths: u64,
+    },
+    Close {
+        which: usize,
+        dispute: u8,
+        thousandths: u64,
+        is_won: bool,
+    },
+    Spend {
+        account: u64,
+        credits: u64,
+    },
+    Grant {
+        account: u64,
+        credits: u64,
+    },
     Restart,
 }
 
@@ -29,6 +57,7 @@ struct Bought {
     checkout: Checkout,
     account: u64,
     is_paid: bool,
+    is_cancelled: bool,
     refunded: u64,
     /// By number: the amount, and whether it was won, once it is closed.
     disputes: Vec<(u8, u64, Option<bool>)>,
@@ -91,11 +120,19 @@ impl World {
                     checkout,
                     account,
                     is_paid: false,
+                    is_cancelled: false,
                     refunded: 0,
                     disputes: Vec::new(),
                     taken: 0,
                     forgone: 0,
                 });
+            }
+            Step::Cancel { which } => {
+                let Some(place) = self.place(which) else { return };
+                let bought = &mut self.bought[place];
+                bought.is_cancelled |= !bought.is_paid;
+                let (account, id) = (AccountId::from_number(bought.account), bought.checkout.id);
+                self.ledger().cancel_checkout(account, id, noon()).unwrap().unwrap();
             }
             Step::Pay { which } => {
                 let Some(place) = self.place(which) else { return };
@@ -222,7 +259,10 @@ impl World {
         }
         for bought in &self.bought {
             let found = self.ledger().checkout(bought.checkout.id).unwrap().unwrap();
-            assert_eq!(found.paid.is_some(), bought.is_paid);
+            assert_eq!(
+                (found.paid.is_some(), found.cancelled_at.is_some()),
+                (bought.is_paid, bought.is_cancelled)
+            );
             assert_eq!((found.taken, found.forgone), (bought.taken, bought.forgone));
         }
     }

@@ -98,6 +98,29 @@ fn grants_paid_checkout_once_and_notes_price() {
 }
 
 #[test]
+fn cancels_unpaid_checkout_and_takes_late_payment() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let (buyer, other) = (account(&ledger), account(&ledger));
+    let checkout = ask(&ledger, buyer, 10_000, 5_000, noon()).unwrap();
+    let state = |ledger: &Ledger| ledger.checkout(checkout.id).unwrap().unwrap().state(noon());
+    assert_eq!(ledger.cancel_checkout(other, checkout.id, noon()), Ok(None), "it belongs to another account");
+    assert_eq!(state(&ledger), CheckoutState::Open);
+    for _ in 0..2 {
+        let cancelled = ledger.cancel_checkout(buyer, checkout.id, noon()).unwrap().unwrap();
+        assert_eq!(cancelled.state(noon()), CheckoutState::Cancelled);
+    }
+    drop(ledger);
+    let ledger = desk.open();
+    assert_eq!(state(&ledger), CheckoutState::Cancelled);
+    let granted = PaidCheckout::Granted { account: buyer, credits: 10_000 };
+    assert_eq!(ledger.pay_checkout(&payment_of(&checkout, "pi_1")), Ok(granted));
+    assert_eq!((state(&ledger), credits(&ledger, buyer)), (CheckoutState::Paid, 10_000));
+    let kept = ledger.cancel_checkout(buyer, checkout.id, noon()).unwrap().unwrap();
+    assert_eq!(kept.state(noon()), CheckoutState::Paid, "what is paid is not cancelled");
+}
+
+#[test]
 fn refuses_payment_that_differs_from_what_was_asked() {
     let desk = Desk::new();
     let ledger = desk.open();

@@ -9,7 +9,7 @@ use mercato::ledger::{
 };
 
 use crate::desk::{Desk, claimed, claimed_download, handle, noon, page, stream};
-use crate::model::{Claim, DAY, End, Held, Model, ModelKey, Paid, Remembered, WHOLE};
+use crate::model::{Claim, DAY, End, FREE_PLAN, Held, Model, ModelKey, Paid, Remembered, WHOLE};
 
 /// Accounts of every history, numbered from 1.
 pub const ACCOUNTS: u64 = 3;
@@ -116,7 +116,7 @@ pub struct World {
 impl World {
     pub fn new() -> World {
         let desk = Desk::new();
-        let ledger = desk.open();
+        let ledger = desk.open().with_free_plan(FREE_PLAN);
         for _ in 0..ACCOUNTS {
             ledger.create_account("model", noon()).unwrap();
         }
@@ -220,8 +220,9 @@ impl World {
     }
 
     fn charge(&mut self, account: u64, rows: u64, claim: Option<&Claim>) {
-        let mut request = page(&self.handle(account), rows, self.now);
-        request.claim = wire(claim);
+        let free_queries = FREE_PLAN.queries_for(rows);
+        let request =
+            ChargeRequest { claim: wire(claim), free_queries, ..page(&self.handle(account), rows, self.now) };
         let result = self.ledger().charge(&request).and_then(Pending::durable);
         let expected = match self.claimed(account, claim, ClaimKind::Rows) {
             Ok(Some(_)) => {
@@ -249,8 +250,9 @@ impl World {
     }
 
     fn reserve(&mut self, account: u64, rows: u64, claim: Option<Claim>) {
-        let request =
-            ChargeRequest { claim: wire(claim.as_ref()), ..stream(&self.handle(account), rows, self.now) };
+        let (claimed, free_queries) = (wire(claim.as_ref()), FREE_PLAN.queries_for(rows));
+        let plain = stream(&self.handle(account), rows, self.now);
+        let request = ChargeRequest { claim: claimed, free_queries, ..plain };
         let result = self.ledger().reserve(&request);
         let price = self.model.price(account, rows, self.now);
         self.begin(account, rows, claim, price, None, result);
@@ -412,12 +414,12 @@ impl World {
         let desk = Desk::new();
         carry(&self.desk.path(), &desk.path());
         self.desk = desk;
-        self.ledger = Some(self.desk.open());
+        self.ledger = Some(self.desk.open().with_free_plan(FREE_PLAN));
     }
 
     fn reopen(&mut self) {
         self.ledger = None;
-        self.ledger = Some(self.desk.open());
+        self.ledger = Some(self.desk.open().with_free_plan(FREE_PLAN));
     }
 
     /// Balances, what is held back, free queries and keys.
@@ -430,9 +432,9 @@ impl World {
             let expected = self.model.account(id);
             assert_eq!((account.credits(), account.reserved()), (expected.balance, reserved), "acc_{id}");
             let month = self.now.month().number();
-            let free =
-                (!expected.has_bought).then(|| 100 - expected.free_used.get(&month).copied().unwrap_or(0));
-            assert_eq!(self.ledger().account_view(&account, self.now).free_queries_remaining, free);
+            let used = expected.free_used.get(&month).copied().unwrap_or(0);
+            let left = FREE_PLAN.queries_per_month - used;
+            assert_eq!(self.ledger().account_view(&account, self.now).free_queries_remaining, left);
         }
     }
 
@@ -487,7 +489,6 @@ fn name(error: &ChargeError) -> &'static str {
     match error {
         ChargeError::InsufficientCredits { .. } => "credits",
         ChargeError::FreePlanExhausted { .. } => "exhausted",
-        ChargeError::FreeRowsExceeded { .. } => "rows",
         ChargeError::IdempotencyMismatch => "mismatch",
         ChargeError::IdempotencyInUse => "in use",
         other => panic!("{other}"),

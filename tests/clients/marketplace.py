@@ -19,12 +19,14 @@ START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
 REQUEST_SECONDS_MAX = 60
 CREDITS = 1_000_000_000_000
+SLUG = "tpch-orders"
 
 
 class Marketplace:
     """The demo datasets, an account with credits and a key, and a server."""
 
-    def __init__(self, binaries: Path, folder: Path, scale: str = "0.01", admin: str | None = None) -> None:
+    def __init__(self, binaries: Path, folder: Path, scale: str = "0.01", admin: str | None = None,
+                 free_queries: int = 0) -> None:
         self.binaries = binaries
         self.data = folder / "demo"
         self.log = folder / "server.log"
@@ -32,10 +34,13 @@ class Marketplace:
         self.url = ""
         self.server: subprocess.Popen[bytes] | None = None
         self.requests_per_minute = 0
+        self.free_queries = free_queries
+        """Free queries of a month. Accounts with credits have used theirs up when the server answers."""
         self._tools("demo", "--scale", scale, "--no-serve")
         account = self._json("account", "create", "--name", "checks")["id"]
         self._json("credits", "buy", "--account", account, "--credits", CREDITS)
         self.key: str = self._json("key", "create", "--account", account)["key"]
+        self.paying = [self.key]
 
     def another_key(self, credits: int = 0) -> str:
         """A key of a further account, on the free plan unless credits are bought for it."""
@@ -43,6 +48,8 @@ class Marketplace:
         if credits:
             self._json("credits", "buy", "--account", account, "--credits", credits)
         key: str = self._json("key", "create", "--account", account)["key"]
+        if credits:
+            self.paying.append(key)
         return key
 
     def publish(self, slug: str, parquet: Path) -> None:
@@ -57,7 +64,7 @@ class Marketplace:
         folder.mkdir()
         twin = copy.copy(self)
         twin.data, twin.log, twin.admin = folder / "demo", folder / "server.log", f"unix:{folder / 'admin.sock'}"
-        twin.requests_per_minute = requests_per_minute
+        twin.requests_per_minute, twin.free_queries = requests_per_minute, 0
         shutil.copytree(self.data, twin.data)
         return twin
 
@@ -78,7 +85,8 @@ class Marketplace:
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
             "--admin", self.admin, "--charge-durability", "process",
-            "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0", "--payments", "demo"]
+            "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0", "--payments", "demo",
+            "--free-queries-per-month", str(self.free_queries)]
         with self.log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
         address = listening_address(self.server, self.log, START_SECONDS_MAX)
@@ -86,7 +94,17 @@ class Marketplace:
             self.__exit__(None, None, None)
             raise SystemExit(f"the server does not listen:\n{self.log.read_text()}")
         self.url = f"http://{address}"
+        for key in self.paying:
+            self.use_up_free_queries(key)
         return self
+
+    def use_up_free_queries(self, key: str) -> None:
+        """Has an account use its free queries of this month, so that what follows takes credits."""
+        for _ in range(self.free_queries):
+            ask = urllib.request.Request(f"{self.url}/api/v1/datasets/{SLUG}/query", b'{"limit": 1}',
+                                         {"X-Api-Key": key, "Content-Type": "application/json"})
+            with urllib.request.urlopen(ask, timeout=REQUEST_SECONDS_MAX):
+                pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.server is not None:

@@ -27,6 +27,7 @@ from marketplace import Marketplace
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "python"
 REQUESTS_PER_MINUTE = 6
 POOR_CREDITS = 500
+FREE_QUERIES = 100
 EVERYTHING_ROWS = 3_000
 
 
@@ -65,7 +66,7 @@ def check_types_of_snippets(python: Path, folder: Path) -> None:
 def with_servers(binaries: Path, folder: Path, python: Path) -> None:
     """Runs all tests beside a server without request limits, and one with few requests a minute."""
     (folder / "shop").mkdir()
-    market = Marketplace(binaries, folder / "shop")
+    market = Marketplace(binaries, folder / "shop", free_queries=FREE_QUERIES)
     everything = folder / "everything.parquet"
     pq.write_table(table_of_every_type(), everything)
     market.publish("everything", everything)

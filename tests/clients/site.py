@@ -33,7 +33,7 @@ def main() -> int:
     visit = arguments.modules.resolve() / script.name
     shutil.copyfile(script, visit)
     with tempfile.TemporaryDirectory() as name, Marketplace(arguments.binaries.resolve(), Path(name),
-                                                            admin="127.0.0.1:0") as market:
+                                                            admin="127.0.0.1:0", free_queries=100) as market:
         command = ["node", visit, market.url, arguments.chromium]
         if arguments.pictures is not None:
             command.append(arguments.pictures.resolve())

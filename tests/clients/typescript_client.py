@@ -34,6 +34,7 @@ CHECKS = Path(__file__).parent / "typescript"
 DOCUMENT = Path("src", "http", "openapi", "openapi.json")
 SECONDS_MAX = 600
 REQUESTS_A_MINUTE = 4
+FREE_QUERIES = 100
 # What the package holds beside compiled files.
 PACKED = {"package.json", "README.md", "LICENSE"}
 # The lines with which every example of the README begins.
@@ -52,7 +53,7 @@ def main() -> int:
         folder = Path(name)
         tree = build(folder / "tree")
         consumer = install(tree, folder / "consumer")
-        with Marketplace(binaries, folder) as market:
+        with Marketplace(binaries, folder, free_queries=FREE_QUERIES) as market:
             publish_exact(market, folder)
             run(["node", "--test", "checks.mjs"], consumer, environment(market, folder))
             run_examples(market, tree, consumer)
@@ -149,6 +150,7 @@ def environment(market: Marketplace, folder: Path) -> dict[str, str]:
     other, free = (market._json("account", "create", "--name", name)["id"] for name in ("other", "free"))
     market._json("credits", "buy", "--account", other, "--credits", CREDITS)
     other_key, free_key = (market._json("key", "create", "--account", account)["key"] for account in (other, free))
+    market.use_up_free_queries(other_key)
     publication = [market.binaries / "mercato-tools", *publication_of(folder, "2.0.0"), "--data", market.data]
     return {"MERCATO_URL": market.url, "MERCATO_KEY": market.key, "MERCATO_OTHER_KEY": other_key, "MERCATO_FREE_KEY": free_key,
             "MERCATO_EXPECTED": str(folder / "exact.json"), "MERCATO_PUBLISH": shlex.join(map(str, publication))}

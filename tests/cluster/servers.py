@@ -46,7 +46,7 @@ class Server:
     def start(self) -> None:
         """Starts it; where it ends because the database is away, it is started again, as an init system would."""
         command: list[Any] = [
-            self.binaries / "mercato", "serve", "--data", self.folder / "data", "--books",
+            self.binaries / "mercato", "serve", "--data", self.folder / "data", "--free-queries-per-month", "0", "--books",
             f"postgres://{USER}@{self.proxy.machine.address}:{self.proxy.port}/postgres", "--listen",
             f"{self.machine.address}:{PORT}", "--admin", f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0",
             "--requests-per-day", "0", "--drain-seconds", "10", "--checksum-rate", "0", *self.flags]

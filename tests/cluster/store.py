@@ -47,6 +47,7 @@ class Server:
         self.port = free_port()
         words = [
             self.world.binaries / "mercato", "serve", "--data", self.data, "--listen", f"127.0.0.1:{self.port}",
+            "--free-queries-per-month", "0",
             "--admin", "127.0.0.1:0", "--books", self.world.books, "--store", self.world.url, *self.flags,
         ]
         log = open(self.world.folder / f"{self.name}.log", "ab")

@@ -136,7 +136,16 @@ fn serve(data: &Path, durability: &str) -> (Child, SocketAddr) {
 fn serve_with(data: &Path, durability: &str, flags: &[String]) -> (Child, SocketAddr) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
         .args(SERVER_FLAGS)
-        .args(["--requests-per-minute", "0", "--requests-per-day", "0", "--charge-durability", durability])
+        .args([
+            "--requests-per-minute",
+            "0",
+            "--requests-per-day",
+            "0",
+            "--free-queries-per-month",
+            "0",
+            "--charge-durability",
+            durability,
+        ])
         .args(flags)
         .args(books::flags(data))
         .arg("--data")

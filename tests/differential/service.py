@@ -59,6 +59,7 @@ class Service:
         lifted = [] if "--requests-per-minute" in self.flags else ["--requests-per-minute", "0"]
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
+            "--free-queries-per-month", "0",
             "--admin", f"unix:{self.folder / 'admin.sock'}", "--charge-durability", "process",
             *lifted, "--requests-per-day", "0", *self.flags]
         with log.open("wb") as sink:

@@ -329,7 +329,7 @@ def main() -> int:
     parser.add_argument("--without", action="append", default=[], choices=[*KINDS, "publish", "keys"])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        site = Site(arguments.binaries.resolve(), Path(name), ["--drain-seconds", "20"])
+        site = Site(arguments.binaries.resolve(), Path(name), ["--drain-seconds", "20", "--free-queries-per-month", "0"])
         site.prepare()
         account = site.tools("account", "create", "--name", "soak")["id"]
         site.tools("credits", "buy", "--account", account, "--credits", CREDITS)

@@ -38,6 +38,7 @@ struct World {
 struct Session {
     fields: HashMap<String, String>,
     is_paid: bool,
+    is_expired: bool,
     refunded: u64,
     created: i64,
 }
@@ -108,6 +109,11 @@ impl Stripe {
 
     pub fn sessions(&self) -> usize {
         self.world().sessions.len()
+    }
+
+    /// Whether the page of a session was closed.
+    pub fn is_expired(&self, session: usize) -> bool {
+        self.world().sessions[session].is_expired
     }
 
     /// A field of a session as it was sent.
@@ -236,6 +242,18 @@ impl Stripe {
                 )
             }
             ("GET", "/v1/checkout/sessions") => (200, self.world().list_sessions(&query)),
+            ("POST", _) if path.ends_with("/expire") => {
+                let mut world = self.world();
+                let is_meant =
+                    |number: &usize| path == format!("/v1/checkout/sessions/{}/expire", session_id(*number));
+                match (0..world.sessions.len()).find(is_meant) {
+                    Some(number) if !world.sessions[number].is_paid => {
+                        world.sessions[number].is_expired = true;
+                        (200, world.sessions[number].object(number))
+                    }
+                    _ => (400, json!({"error": {"message": "the session is not open"}})),
+                }
+            }
             ("GET", "/v1/refunds") => {
                 assert_eq!(query.get("expand[]").map(String::as_str), Some("data.charge"));
                 (200, self.world().list_refunds())
@@ -258,7 +276,7 @@ pub fn payment(session: usize) -> String {
 impl World {
     fn create(&mut self, fields: HashMap<String, String>, key: String) -> usize {
         let number = self.sessions.len();
-        let session = Session { fields, is_paid: false, refunded: 0, created: unix_now() };
+        let session = Session { fields, is_paid: false, is_expired: false, refunded: 0, created: unix_now() };
         let number = *self.by_key.entry(key).or_insert(number);
         if number == self.sessions.len() {
             self.sessions.push(session);
@@ -277,11 +295,21 @@ impl World {
     fn list_sessions(&self, query: &HashMap<String, String>) -> Value {
         let since: i64 = query["created[gte]"].parse().unwrap();
         let limit: usize = query["limit"].parse().unwrap();
-        assert_eq!(query.get("status").map(String::as_str), Some("complete"));
+        let until: i64 = query.get("created[lte]").map_or(i64::MAX, |until| until.parse().unwrap());
+        let is_complete = match query["status"].as_str() {
+            "complete" => true,
+            "open" => false,
+            other => panic!("the status {other}"),
+        };
+        let is_listed = |session: &Session| {
+            session.is_paid == is_complete
+                && !session.is_expired
+                && (since..=until).contains(&session.created)
+        };
         let after = query.get("starting_after");
         let all = self.sessions.iter().enumerate().rev();
         let mut rest = all
-            .filter(|(_, session)| session.is_paid && session.created >= since)
+            .filter(|(_, session)| is_listed(session))
             .skip_while(|(number, _)| after.is_some_and(|after| session_id(*number) != *after))
             .skip(usize::from(after.is_some()));
         // Small pages, so that there are several.

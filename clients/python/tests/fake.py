@@ -131,6 +131,8 @@ class Fake:
 
     def _page(self, request: httpx.Request) -> httpx.Response:
         body = json.loads(request.content)
+        if self.is_free and body["limit"] > 10:
+            return refusal(402, "NO_CREDITS", "too many rows", reason="FREE_PLAN_ROWS", allowed=10)
         found = self._matching(body)
         rows = found[:body["limit"]]
         charged = self._charge(request.headers["Idempotency-Key"], len(rows))
@@ -144,7 +146,7 @@ class Fake:
             return refusal(406, "NOT_ACCEPTABLE", "no such format")
         body, key = json.loads(request.content), request.headers["Idempotency-Key"]
         if self.is_free and body["limit"] > 10:
-            return refusal(402, "NO_CREDITS", "too many rows", reason="FREE_PLAN_ROW_LIMIT", available=10)
+            return refusal(402, "NO_CREDITS", "too many rows", reason="FREE_PLAN_ROWS", allowed=10)
         found = self._matching(body)
         rows = found[:body["limit"]]
         passed = int(request.url.params.get("afterRows", 0))

@@ -29,9 +29,12 @@ class Many(Fake):
             if "filters" in body and min(count, offset + limit) > 10_000:
                 count, told = self.total, {"rowsAtLeast": max(0, min(limit, 10_000 - offset))}
             rows = max(0, min(count - offset, limit))
-            is_free = self.is_free and rows <= 10_000
-            return data({"rows": rows, "creditsRequired": 0 if is_free else rows, "creditsAvailable": 5 * MILLION,
-                         "affordable": True} | told)
+            is_free = self.is_free and limit <= 100
+            return data({"rows": rows, "creditsRequired": 0 if is_free else rows,
+                         "creditsAvailable": 0 if self.is_free else 5 * MILLION,
+                         "affordable": is_free or not self.is_free} | told)
+        if request.url.path.endswith("/account"):
+            return data({"freeQueriesRemaining": 88, "freeRowsPerQuery": 100})
         return data({"currentVersion": "1.0.0", "rowCount": self.total,
                      "versions": [{"version": "1.0.0", "rowCount": self.total}]})
 
@@ -71,9 +74,11 @@ def test_counts_all_rows_by_the_header() -> None:
 
 
 def test_free_plan_costs_nothing() -> None:
-    fake = Many(60_000_000, 50_000, is_free=True)
-    cost = fake.client().dataset("numbers").query({"a": 1}).cost()
-    assert (int(cost), cost.rows, cost.rows_at_least, cost.affordable) == (0, 60_000_000, 10_000, True)
+    for rows, limit, expected in [(8_800, None, (0, 8_800, True)), (8_801, None, (8_801, 8_801, False)),
+                                  (50_000, 70, (0, 70, True)), (50_000, 8_000, (0, 8_000, True))]:
+        fake = Many(60_000_000, rows, is_free=True)
+        cost = fake.client().dataset("numbers").query({"a": 1}, limit=limit).cost()
+        assert (int(cost), cost.rows, cost.affordable) == expected
 
 
 def test_refuses_a_price_above_before_paying() -> None:

@@ -29,7 +29,7 @@ class Speaker(Fake):
             return super()._stream(request)
         body, key = json.loads(request.content), request.headers["Idempotency-Key"]
         if self.is_free and body["limit"] > 10:
-            return refusal(402, "NO_CREDITS", "too many rows", reason="FREE_PLAN_ROW_LIMIT", available=10)
+            return refusal(402, "NO_CREDITS", "too many rows", reason="FREE_PLAN_ROWS", allowed=10)
         rows = self._matching(body)[:body["limit"]]
         passed = int(request.url.params.get("afterRows", 0))
         if passed and key not in self.paid:

@@ -42,6 +42,12 @@ def test_pages_grow() -> None:
     assert [body["limit"] for body in fake.bodies("/query")] == [100, 1_000, 10_000, 10_000, 10_000]
 
 
+def test_takes_shorter_pages_without_credits() -> None:
+    fake = Fake(is_free=True)
+    assert [row["id"] for row in fake.client().dataset("numbers").query()] == list(range(25))
+    assert [body["limit"] for body in fake.bodies("/query")] == [100, 10, 10, 10]
+
+
 def test_loop_that_stops_early_pays_for_one_page() -> None:
     fake = Fake()
     for _ in fake.client().dataset("numbers").query(page_size=10):

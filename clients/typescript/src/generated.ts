@@ -12,10 +12,12 @@ export interface Account {
   credits: number;
   /** Credits that running streams hold. */
   reserved: number;
-  /** Free queries left this month; null on the prepaid plan. */
-  freeQueriesRemaining: number | null;
-  /** When they begin anew; null on the prepaid plan. */
-  freeQueriesResetAt: string | null;
+  /** Free queries left this month. They stay after credits are bought, and are used first. */
+  freeQueriesRemaining: number;
+  /** Greatest `limit` of a free query. A greater one takes credits. */
+  freeRowsPerQuery: number;
+  /** When they begin anew. */
+  freeQueriesResetAt: string;
   /** When it was opened. */
   createdAt: string;
   /** Request limits. */
@@ -240,8 +242,8 @@ export interface ErrorDetails {
   pointer?: string;
   /** What to do instead. */
   hint: string;
-  /** What would have been accepted. */
-  allowed?: Array<string>;
+  /** What would be accepted. */
+  allowed?: Array<string> | number;
   /** The nearest accepted name. */
   suggestion?: string | null;
   /** The limit that was exceeded. */
@@ -262,7 +264,7 @@ export interface ErrorDetails {
   resetsAt?: string;
   /** Free queries of a month. */
   allowance?: number;
-  /** When the limit or the free plan begins anew. */
+  /** When the limit or the free queries begin anew. */
   resetAt?: string;
   /** As the header `Retry-After`. */
   retryAfterSeconds?: number;

@@ -3,7 +3,7 @@
 import { IntegrityError, NotAcceptableError } from "./errors.js";
 import { bounds } from "./generated.js";
 import type { Page as PageData } from "./generated.js";
-import { Budget, Question } from "./question.js";
+import { Budget, Question, freeRows } from "./question.js";
 import type { Cost, QueryOptions, Row } from "./question.js";
 import type { Prepared, Transport } from "./transport.js";
 
@@ -74,11 +74,18 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
     const budget = new Budget(question.maxCredits);
     await budget.check(question, this.#transport, this.#pageSize, most);
     let left = most;
+    let size = this.#pageSize;
     let { start } = question;
     let version: string | undefined;
     for (let number = 1; ; number += 1) {
-      const limit = budget.allow(Math.min(this.#pageSize, left));
-      const page = await this.#page({ ...question.fields, ...start, limit }, number);
+      const ask = (): Promise<Page<T>> => {
+        const limit = budget.allow(Math.min(size, left));
+        return this.#page({ ...question.fields, ...start, limit }, number);
+      };
+      const page = await ask().catch((failure: unknown) => {
+        size = freeRows(failure, Math.min(size, left));
+        return ask();
+      });
       version ??= page.version;
       if (page.version !== version) throw new IntegrityError(`page ${number} is of version ${page.version}, the walk began on ${version}`);
       budget.charged(page.credits.charged);

@@ -3,7 +3,7 @@
  * the server estimates for nothing. Knows no pages.
  */
 
-import { CostLimitError } from "./errors.js";
+import { CostLimitError, PaymentRequiredError } from "./errors.js";
 import { bounds } from "./generated.js";
 import type { Account, Estimate, Filter } from "./generated.js";
 import type { Numbers } from "./json.js";
@@ -45,7 +45,7 @@ export interface QueryOptions extends CallOptions {
 
 /** The cost of a query or a stream. */
 export interface Cost extends Estimate {
-  /** Requests that the walk takes; on the free plan each one is a free query. */
+  /** Requests that the walk takes; without credits each one is a free query. */
   readonly requests: number;
 }
 
@@ -83,12 +83,14 @@ export class Question {
   async cost(transport: Transport, pageSize: number, most = this.limit): Promise<Cost> {
     const first = Math.min(most, bounds.pageLimitMax);
     const begin = await this.#estimate(transport, { ...this.start, limit: first });
-    const isFree = begin.creditsRequired === 0 && begin.rows > 0;
     const whole = begin.rows < first || begin.rows >= most ? begin : await this.#counted(transport, begin, most);
     const requests = Math.max(1, Math.ceil(whole.rows / pageSize));
-    if (!isFree || requests === 1) return { ...whole, requests, affordable: begin.affordable && whole.affordable };
-    const account: Account = await transport.data("getAccount", {}, this.call);
-    return { ...whole, creditsRequired: 0, requests, affordable: begin.affordable && (account.freeQueriesRemaining ?? 0) >= requests };
+    if (begin.creditsAvailable === 0 && whole.rows > 0) {
+      const account: Account = await transport.data("getAccount", {}, this.call);
+      const free = Math.ceil(whole.rows / Math.min(pageSize, account.freeRowsPerQuery));
+      if (free <= account.freeQueriesRemaining) return { ...whole, creditsRequired: 0, requests: free, affordable: true };
+    }
+    return { ...whole, requests, affordable: begin.affordable && whole.affordable };
   }
 
   /** All rows, in as many estimates as that takes. */
@@ -127,7 +129,7 @@ export class Question {
 /** Keeps a walk within `maxCredits`: first by the estimate of the whole, then by what is charged. */
 export class Budget {
   #spent = 0;
-  /** Whether rows may cost credits. On the free plan they do not. */
+  /** Whether rows may cost credits. Those of free queries do not. */
   #isPrepaid = false;
 
   constructor(private readonly maxCredits: number) {}
@@ -156,6 +158,13 @@ export class Budget {
     this.#spent += credits;
     this.#isPrepaid ||= credits > 0 && this.maxCredits !== Infinity;
   }
+}
+
+/** Rows of a free query, where a request with this limit was refused because the account has no credits. Other failures are passed on. */
+export function freeRows(failure: unknown, limit: number): number {
+  const allowed = failure instanceof PaymentRequiredError && failure.reason === "FREE_PLAN_ROWS" ? failure.details?.allowed : undefined;
+  if (typeof allowed !== "number" || allowed < 1 || allowed >= limit) throw failure;
+  return allowed;
 }
 
 /** A copy without the fields that are not given. */

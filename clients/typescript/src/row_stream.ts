@@ -7,7 +7,7 @@ import { IntegrityError, UnprocessableError, cutShort } from "./errors.js";
 import { bounds } from "./generated.js";
 import { parseJson } from "./json.js";
 import { linesOf } from "./lines.js";
-import { Budget, Question } from "./question.js";
+import { Budget, Question, freeRows } from "./question.js";
 import type { QueryOptions, Row } from "./question.js";
 import type { Json } from "./snapshot.js";
 import type { Transport } from "./transport.js";
@@ -71,9 +71,17 @@ export class RowStream<T extends Row = Row> implements AsyncIterable<T> {
     await budget.check(question, this.#transport, bounds.streamLimitMax);
     let { start } = question;
     let rows = 0;
+    let most: number = bounds.streamLimitMax;
     for (let number = 1; ; number += 1) {
-      const limit = budget.allow(Math.min(question.limit - rows, bounds.streamLimitMax));
-      const end = yield* this.#answer({ ...question.fields, ...start, limit }, this.#keyOf(number));
+      const limit = budget.allow(Math.min(question.limit - rows, most));
+      let end: End;
+      try {
+        end = yield* this.#answer({ ...question.fields, ...start, limit }, this.#keyOf(number));
+      } catch (failure) {
+        most = freeRows(failure, limit);
+        number -= 1;
+        continue;
+      }
       rows += end.rowsReturned;
       // The last charge excludes rows that were paid before a cut.
       budget.charged(end.creditsCharged > 0 || this.#resumptions > 0 ? end.rowsReturned : 0);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { CostLimitError, IntegrityError, NotAcceptableError, RateLimitedError } from "../src/errors.js";
+import { CostLimitError, IntegrityError, NotAcceptableError, PaymentRequiredError, RateLimitedError } from "../src/errors.js";
 import { FakeClient, all, cut, data, estimate, page, refusal, serve, text } from "./fake.js";
 
 const FILTERS = { city: ["Roma", "Milano"], price: { gte: 1.5 } };
@@ -160,15 +160,24 @@ test("counts behind a cursor once, and says where it cannot", async (t) => {
   await assert.rejects(dataset.query({ cursor: "c" }).count(), RangeError);
 });
 
-test("says what a walk takes of the free plan", async (t) => {
-  const account = data({ freeQueriesRemaining: 24 });
-  const fake = await serve(t, estimate(10_000, 0), estimate(14_500, 14_500, false), account, estimate(2_500, 0), account, estimate(900, 0));
-  const cost = await new FakeClient(fake.url).dataset("sales").query().cost();
-  assert.deepEqual(cost, { rows: 24_500, creditsRequired: 0, creditsAvailable: 1_000_000, affordable: false, requests: 25 });
-  const few = new FakeClient(fake.url).dataset("sales").query({ limit: 2_500, pageSize: 100 });
-  assert.equal((await few.cost()).affordable, false, "25 queries of 24");
-  assert.equal((await new FakeClient(fake.url).dataset("sales").query({ limit: 900 }).cost()).affordable, true);
+test("says what a walk takes of the free queries", async (t) => {
+  const account = data({ freeQueriesRemaining: 24, freeRowsPerQuery: 100 });
+  const poor = (rows: number) => data({ rows, creditsRequired: rows, creditsAvailable: 0, affordable: false });
+  const fake = await serve(t, poor(2_401), account, poor(2_400), account, poor(900), account);
+  const query = (options = {}) => new FakeClient(fake.url).dataset("sales").query(options);
+  assert.deepEqual(await query().cost(), { rows: 2_401, creditsRequired: 2_401, creditsAvailable: 0, affordable: false, requests: 3 });
+  assert.deepEqual(await query().cost(), { rows: 2_400, creditsRequired: 0, creditsAvailable: 0, affordable: true, requests: 24 });
+  assert.equal((await query({ limit: 900, pageSize: 30 }).cost()).affordable, false, "30 queries of 24");
   assert.equal(fake.seen.length, 6);
+});
+
+test("asks for pages of the free plan where there are no credits", async (t) => {
+  const refused = refusal(402, "NO_CREDITS", { reason: "FREE_PLAN_ROWS", required: 1_000, allowed: 2 });
+  const fake = await serve(t, refused, page([{ a: 1 }, { a: 2 }], "c1"), page([{ a: 3 }], null), refusal(402, "NO_CREDITS", { reason: "FREE_PLAN_EXHAUSTED" }));
+  const sales = new FakeClient(fake.url).dataset("sales");
+  assert.equal((await all(sales.query())).length, 3);
+  assert.deepEqual(fake.seen.map(({ body }) => body["limit"]), [1_000, 2, 2]);
+  await assert.rejects(all(sales.query()), (error) => error instanceof PaymentRequiredError && error.reason === "FREE_PLAN_EXHAUSTED");
 });
 
 test("gives Arrow as it came, and says where the server has none", async (t) => {
@@ -187,7 +196,7 @@ test("gives Arrow as it came, and says where the server has none", async (t) => 
   assert.deepEqual(fake.seen[1]?.body, { filters: FILTERS, limit: 3 });
   assert.equal(fake.seen[0]?.headers["idempotency-key"], fake.seen[1]?.headers["idempotency-key"]);
   await assert.rejects(query.arrow(), IntegrityError);
-  await assert.rejects(query.arrow(), (error) => error instanceof NotAcceptableError && /does not offer Arrow/.test(error.message) && error.details?.allowed?.[0] === allowed[0]);
+  await assert.rejects(query.arrow(), (error) => error instanceof NotAcceptableError && /does not offer Arrow/.test(error.message) && Array.isArray(error.details?.allowed) && error.details.allowed[0] === allowed[0]);
   await assert.rejects(new FakeClient(fake.url).dataset("sales").query().arrow(), RangeError);
   assert.equal(fake.seen.length, 7, "more rows than one answer has are not asked for");
 });

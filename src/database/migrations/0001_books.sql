@@ -102,7 +102,8 @@ CREATE TABLE checkout (
     refunded bigint NOT NULL,
     disputed bigint NOT NULL,
     taken bigint NOT NULL,
-    forgone bigint NOT NULL
+    forgone bigint NOT NULL,
+    cancelled_at bigint
 );
 CREATE INDEX checkout_of_account ON checkout (account, number);
 

@@ -88,6 +88,10 @@ impl Books for LocalBooks {
         self.shared.change(|state| state.begin_checkout(new))
     }
 
+    fn cancel_checkout(&self, account: AccountId, id: CheckoutId, at: Moment) -> Outcome<Option<Checkout>> {
+        self.shared.change(|state| state.cancel_checkout(account, id, at))
+    }
+
     fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout> {
         self.shared.change(|state| state.pay_checkout(payment))
     }

@@ -178,6 +178,10 @@ impl Books for PostgresBooks {
         self.core.change(of_account(new.account), Makes::Checkout, |state| state.begin_checkout(new))
     }
 
+    fn cancel_checkout(&self, account: AccountId, id: CheckoutId, at: Moment) -> Outcome<Option<Checkout>> {
+        self.core.change(of_account(account), Makes::Nothing, |state| state.cancel_checkout(account, id, at))
+    }
+
     fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout> {
         self.core.change(of_account(payment.account), Makes::Nothing, |state| state.pay_checkout(payment))
     }

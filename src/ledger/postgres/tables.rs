@@ -45,7 +45,7 @@ macro_rules! key_columns {
 macro_rules! checkout_columns {
     () => {
         "number, random, account, provider, credits, net, vat_basis_points, vat, gross, currency, created_at, payment, \
-         entry, paid_at, refunded, disputed, taken, forgone"
+         entry, paid_at, refunded, disputed, taken, forgone, cancelled_at"
     };
 }
 /// The columns of an entry that [`entry`] reads.
@@ -159,6 +159,7 @@ pub(super) fn checkout(row: &Row) -> Checkout {
             currency: row.get(9),
         },
         created_at: moment(row, 10),
+        cancelled_at: maybe_moment(row, 18),
         paid,
         refunded: number(row, 14),
         disputed: number(row, 15),

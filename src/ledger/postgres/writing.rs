@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::rows::Rows;
 use super::tables::{beside, damaged, decoded, id, millis, signed, small};
+use crate::clock::Moment;
 use crate::database::{Connection, Trouble};
 use crate::ledger::changes::Changes;
 use crate::ledger::checkout::Checkout;
@@ -49,10 +50,10 @@ const KEY: &str = "INSERT INTO api_key (id, account, hash, prefix, label, create
     expires_at = excluded.expires_at, revoked_at = excluded.revoked_at, credits_per_day = excluded.credits_per_day, \
     credits_per_month = excluded.credits_per_month, limited_until = excluded.limited_until, datasets = excluded.datasets";
 const CHECKOUT: &str = "INSERT INTO checkout (number, random, account, provider, credits, net, vat_basis_points, vat, gross, \
-    currency, created_at, payment, entry, paid_at, refunded, disputed, taken, forgone) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT (number) DO UPDATE \
+    currency, created_at, payment, entry, paid_at, refunded, disputed, taken, forgone, cancelled_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT (number) DO UPDATE \
     SET payment = excluded.payment, entry = excluded.entry, paid_at = excluded.paid_at, refunded = excluded.refunded, \
-    disputed = excluded.disputed, taken = excluded.taken, forgone = excluded.forgone";
+    disputed = excluded.disputed, taken = excluded.taken, forgone = excluded.forgone, cancelled_at = excluded.cancelled_at";
 const GENERATION: &str = "UPDATE books SET generation = generation + 1 RETURNING generation";
 const CHANGED: &str = "INSERT INTO changed (generation, key) SELECT $1, unnest($2::bytea[])";
 
@@ -358,6 +359,7 @@ pub(super) fn write_checkout(connection: &mut Connection, checkout: &Checkout) -
                 &signed(checkout.disputed),
                 &signed(checkout.taken),
                 &signed(checkout.forgone),
+                &checkout.cancelled_at.map(Moment::unix_millis),
             ],
         )
         .map(drop)

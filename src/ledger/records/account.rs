@@ -8,14 +8,14 @@ use super::codec::Record;
 use super::id::AccountId;
 use crate::clock::{Moment, UtcMonth};
 use crate::ledger::error::ChargeError;
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
+use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 
 /// How an account pays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Plan {
-    /// Has never bought credits, and gets free queries each calendar month.
+    /// Has never bought credits.
     Free,
-    /// Has bought credits: every row costs one.
+    /// Has bought credits. The free queries of each month stay, and are used first.
     Prepaid,
 }
 
@@ -26,6 +26,28 @@ impl Plan {
             Plan::Free => "free",
             Plan::Prepaid => "prepaid",
         }
+    }
+}
+
+/// What every account may ask for without credits in a calendar month.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreePlan {
+    /// Free queries of a month.
+    pub queries_per_month: u32,
+    /// The greatest `limit` of one of them.
+    pub rows_per_query: u64,
+}
+
+impl Default for FreePlan {
+    fn default() -> FreePlan {
+        FreePlan { queries_per_month: FREE_QUERIES_PER_MONTH, rows_per_query: FREE_ROWS_PER_QUERY }
+    }
+}
+
+impl FreePlan {
+    /// The free queries of a month that may answer a request with this `limit`.
+    pub const fn queries_for(self, limit: u64) -> u32 {
+        if limit <= self.rows_per_query { self.queries_per_month } else { 0 }
     }
 }
 
@@ -51,11 +73,9 @@ impl Payment {
 /// A purpose, to check whether the account can afford any of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spending {
-    /// A page of rows.
-    Query,
-    /// A stream with its row limit.
-    Stream {
-        /// The `limit` of the stream.
+    /// A page or a stream.
+    Rows {
+        /// Its `limit`.
         limit: u64,
     },
     /// A whole file.
@@ -86,36 +106,24 @@ impl Balance {
         now.month().max(self.free_month)
     }
 
-    /// Free queries left in the month of this moment.
-    pub fn free_remaining(&self, now: Moment) -> u32 {
+    /// Free queries left in the month of this moment, of so many.
+    pub fn free_remaining(&self, free_queries: u32, now: Moment) -> u32 {
         let used = if self.month_at(now) == self.free_month { self.free_used } else { 0 };
-        FREE_QUERIES_PER_MONTH.saturating_sub(used)
+        free_queries.saturating_sub(used)
     }
 
-    /// The payment of a query or stream of so many rows.
-    ///
-    /// A free account uses its free queries first, and granted credits for everything beyond them.
-    pub fn pay_query(&self, rows: u64, now: Moment) -> Result<Payment, ChargeError> {
-        if self.has_bought {
-            return self.pay_credits(rows);
-        }
-        let is_small = rows <= FREE_ROWS_PER_QUERY_MAX;
-        if is_small && self.free_remaining(now) > 0 {
+    /// The payment of a query or stream of so many rows: one of so many free queries while any is left, then credits.
+    pub fn pay_query(&self, rows: u64, free_queries: u32, now: Moment) -> Result<Payment, ChargeError> {
+        if self.free_remaining(free_queries, now) > 0 {
             return Ok(Payment::FreeQuery(self.month_at(now)));
         }
-        if self.credits > 0 && rows <= self.credits {
-            return Ok(Payment::Credits(rows));
+        if !self.has_bought && self.credits == 0 && free_queries > 0 {
+            return Err(ChargeError::FreePlanExhausted {
+                allowance: free_queries,
+                resets_at: self.month_at(now).end(),
+            });
         }
-        if !is_small {
-            return Err(ChargeError::FreeRowsExceeded { limit: FREE_ROWS_PER_QUERY_MAX, requested: rows });
-        }
-        if self.credits > 0 {
-            return self.pay_credits(rows);
-        }
-        Err(ChargeError::FreePlanExhausted {
-            allowance: FREE_QUERIES_PER_MONTH,
-            resets_at: self.month_at(now).end(),
-        })
+        self.pay_credits(rows)
     }
 
     /// The payment of a purpose that free queries do not cover.
@@ -127,14 +135,21 @@ impl Balance {
     }
 
     /// Refuses a purpose of which the account can afford nothing, before any work is done.
-    pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<Payment, ChargeError> {
-        match spending {
-            Spending::Download => self.pay_credits(1),
-            Spending::Query => self.pay_query(1, now),
-            // A prepaid stream that finds fewer rows than its limit may be affordable; a free one asks for too much.
-            Spending::Stream { limit } if self.credits == 0 => self.pay_query(limit, now),
-            Spending::Stream { .. } => self.pay_query(1, now),
+    pub fn afford_anything(
+        &self,
+        spending: Spending,
+        plan: FreePlan,
+        now: Moment,
+    ) -> Result<Payment, ChargeError> {
+        let Spending::Rows { limit } = spending else { return self.pay_credits(1) };
+        if self.credits > 0 {
+            return self.pay_query(1, plan.queries_for(limit), now);
         }
+        let payment = self.pay_query(1, plan.queries_per_month, now)?;
+        if limit > plan.rows_per_query {
+            return Err(ChargeError::FreeRowsExceeded { limit: plan.rows_per_query, requested: limit });
+        }
+        Ok(payment)
     }
 
     /// Uses one free query.
@@ -195,42 +210,57 @@ mod tests {
     }
 
     #[test]
-    fn charges_prepaid_account_per_row_or_refuses() {
-        assert_eq!(balance(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
-        assert_eq!(balance(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
+    fn charges_per_row_or_refuses_beyond_free_queries() {
+        assert_eq!(balance(10, true, 100).pay_query(10, 100, noon()), Ok(Payment::Credits(10)));
+        assert_eq!(balance(10, true, 0).pay_query(10, 0, noon()), Ok(Payment::Credits(10)));
+        assert_eq!(balance(10, true, 100).pay_query(0, 100, noon()), Ok(Payment::Credits(0)));
         let refused = Err(ChargeError::InsufficientCredits { required: 11, available: 10 });
-        assert_eq!(balance(10, true, 0).pay_query(11, noon()), refused);
+        assert_eq!(balance(10, true, 100).pay_query(11, 100, noon()), refused);
+        assert_eq!(balance(10, false, 100).pay_query(11, 100, noon()), refused);
     }
 
     #[test]
-    fn grants_hundred_free_queries_per_month() {
+    fn uses_free_queries_of_month_before_credits() {
         let march = noon().plus_seconds(86_400);
-        assert!(matches!(balance(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
-        assert!(matches!(balance(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
+        for (credits, has_bought) in [(0, false), (50, false), (0, true), (50, true)] {
+            let paid = |used, at| balance(credits, has_bought, used).pay_query(5, 100, at);
+            assert_eq!(paid(99, noon()), Ok(Payment::FreeQuery(noon().month())), "{credits} {has_bought}");
+            assert_eq!(paid(100, march), Ok(Payment::FreeQuery(march.month())), "{credits} {has_bought}");
+        }
         assert_eq!(
-            balance(0, false, 100).pay_query(1, noon()),
+            balance(0, false, 100).pay_query(1, 100, noon()),
             Err(ChargeError::FreePlanExhausted { allowance: 100, resets_at: march.day().start() })
         );
-        let refused = Err(ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 });
-        assert_eq!(balance(0, false, 0).pay_query(10_001, noon()), refused);
     }
 
     #[test]
-    fn pays_with_granted_credits_beyond_free_plan() {
-        assert!(matches!(balance(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
-        assert_eq!(balance(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
-        assert_eq!(balance(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
+    fn refuses_large_limit_without_credits() {
+        let asks = |credits, has_bought, used, limit| {
+            balance(credits, has_bought, used).afford_anything(
+                Spending::Rows { limit },
+                FreePlan::default(),
+                noon(),
+            )
+        };
+        let refused = Err(ChargeError::FreeRowsExceeded { limit: 100, requested: 101 });
+        assert_eq!(asks(0, false, 0, 101), refused);
+        assert_eq!(asks(0, true, 0, 101), refused);
+        assert!(matches!(asks(0, false, 0, 100), Ok(Payment::FreeQuery(_))));
+        assert_eq!(asks(1, true, 0, 101), Ok(Payment::Credits(1)));
+        let empty = Err(ChargeError::InsufficientCredits { required: 1, available: 0 });
+        assert_eq!(asks(0, true, 100, 101), empty, "no free query is left for a smaller limit");
+        assert!(matches!(asks(0, false, 100, 101), Err(ChargeError::FreePlanExhausted { .. })));
     }
 
     #[test]
     fn keeps_month_when_clock_steps_back() {
         let mut used = balance(0, false, 100);
         let january = noon().plus_seconds(-40 * 86_400);
-        assert_eq!(used.free_remaining(january), 0);
+        assert_eq!(used.free_remaining(100, january), 0);
         used.return_free_query(january.month());
-        assert_eq!(used.free_remaining(noon()), 0);
+        assert_eq!(used.free_remaining(100, noon()), 0);
         used.return_free_query(noon().month());
-        assert_eq!(used.free_remaining(noon()), 1);
+        assert_eq!(used.free_remaining(100, noon()), 1);
     }
 
     #[test]

@@ -160,6 +160,7 @@ fn keeps_bytes_of_every_payment_record() {
         credits: 10_000,
         price: Price::with_vat(5_000, 2_200).unwrap(),
         created_at: AT,
+        cancelled_at: Some(AT),
         paid: Some(paid),
         refunded: 305,
         disputed: 0,
@@ -169,7 +170,7 @@ fn keeps_bytes_of_every_payment_record() {
     check!(
         Checkout,
         checkout,
-        "0111080808080808080808080808080808080406737472697065904e88279811cc08d42f03455552c69e8fbfbf68010470695f3109c69e8fbfbf68b10200f40301"
+        "0111080808080808080808080808080808080406737472697065904e88279811cc08d42f03455552c69e8fbfbf6801c69e8fbfbf68010470695f3109c69e8fbfbf68b10200f40301"
     );
     let lost = Dispute { id: "dp_1".to_owned(), amount: 6_100, outcome: Some(DisputeOutcome::Lost) };
     let open = Dispute { id: "dp_2".to_owned(), amount: 5, outcome: None };

@@ -23,7 +23,8 @@ impl State {
             self.note_repetition(&key_space::claim(account, &claim.key))?;
             return self.sell(request, request.rows, None);
         }
-        let payment = self.account(account)?.record.balance.pay_query(request.rows, request.at)?;
+        let balance = self.account(account)?.record.balance;
+        let payment = balance.pay_query(request.rows, request.free_queries, request.at)?;
         self.check_caps(account, request.key, payment.credits(), request.at)?;
         let mut receipt = self.sell(request, request.rows, Some(payment))?;
         if let Some(claim) = &request.claim {
@@ -113,16 +114,8 @@ impl State {
     /// The receipt of the charge.
     pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
-        let balance = self.account(undo.account)?.record.balance;
-        let free_queries_remaining = (!balance.has_bought).then(|| balance.free_remaining(undo.at));
-        Ok(Receipt {
-            charged: undo.credits,
-            remaining: balance.credits,
-            free_queries_remaining,
-            replayed,
-            caps,
-            undo,
-        })
+        let remaining = self.account(undo.account)?.record.balance.credits;
+        Ok(Receipt { charged: undo.credits, remaining, replayed, caps, undo })
     }
 
     pub(super) fn use_free_query(

@@ -27,7 +27,8 @@ const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
 impl State {
     /// Reserves the highest price of a stream.
     pub(in super::super) fn reserve(&mut self, request: &ChargeRequest) -> Result<Reserved, ChargeError> {
-        let price = self.open(request.account.id())?.record.balance.pay_query(request.rows, request.at);
+        let balance = self.open(request.account.id())?.record.balance;
+        let price = balance.pay_query(request.rows, request.free_queries, request.at);
         let begun = self.begin_answer(request, price)?;
         self.set_aside(request, &begun, None)
     }

@@ -10,15 +10,19 @@ mod signature;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use secret::{Secret, SecretError};
+use serde::de::IgnoredAny;
 
 use super::news::News;
 use super::provider::{CheckoutPage, Listing, NewsPage, NotificationError, Provider, ProviderError};
 use crate::clock::Moment;
+use crate::ledger::Checkout;
 use client::Client;
 use objects::{Opened, Page};
 
 /// Calls to a provider at one time for which customers wait.
 const CALLS_MAX: usize = 4;
+/// A session is opened within this time of its checkout, by the clocks of both.
+const OPENED_SECONDS: i64 = 600;
 /// Name of the provider in the books.
 const NAME: &str = "stripe";
 /// Base address of Stripe's API.
@@ -87,6 +91,22 @@ impl Provider for Stripe {
             return Err(ProviderError::Unreadable(format!("the page is not at {}", self.origin)));
         }
         Ok(opened.url)
+    }
+
+    fn cancel(&self, checkout: &Checkout) -> Result<(), ProviderError> {
+        let _call = self.admit()?;
+        let id = checkout.id.to_string();
+        let (from, to) = (
+            checkout.created_at.plus_seconds(-OPENED_SECONDS),
+            checkout.created_at.plus_seconds(OPENED_SECONDS),
+        );
+        let (from, to) = (from.unix_seconds().to_string(), to.unix_seconds().to_string());
+        let near =
+            [("status", "open"), ("limit", PAGE_OBJECTS), ("created[gte]", &from), ("created[lte]", &to)];
+        let page: Page = self.client.get("/v1/checkout/sessions", &near)?;
+        let Some(session) = objects::session_of(&page, &id) else { return Ok(()) };
+        let expire = format!("/v1/checkout/sessions/{session}/expire");
+        self.client.post::<IgnoredAny>(&expire, &[], &format!("{id}-expire")).map(drop)
     }
 
     fn read_notification(

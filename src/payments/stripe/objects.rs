@@ -106,6 +106,17 @@ pub(super) fn event(body: &[u8], now: Moment) -> Result<Option<News>, String> {
     }
 }
 
+/// The id of the session of a checkout among those of a page, if it is one that an address can hold.
+pub(super) fn session_of(page: &Page, checkout: &str) -> Option<String> {
+    let of_checkout = |object: &RawValue| {
+        read::<Session>(object).ok()?.client_reference_id.filter(|reference| reference == checkout)?;
+        read::<Named>(object).ok()
+    };
+    let id = page.data.iter().find_map(|object| of_checkout(object))?.id;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (is_plain && !id.is_empty()).then_some(id)
+}
+
 /// The news of a page of a list.
 pub(super) fn news_page(listing: Listing, page: &Page, now: Moment) -> NewsPage {
     let mut found = NewsPage::default();

@@ -42,6 +42,8 @@ pub enum Done {
     Paying,
     /// It was left without one.
     Cancelled,
+    /// A purchase was cancelled before it was paid.
+    GivenUp,
 }
 
 impl Done {
@@ -62,6 +64,7 @@ impl Done {
             Self::Sessions => "sessions",
             Self::Paying => "paying",
             Self::Cancelled => "cancelled",
+            Self::GivenUp => "given-up",
         }
     }
 
@@ -82,6 +85,7 @@ impl Done {
             Self::Sessions => words.done_sessions,
             Self::Paying => words.done_paying,
             Self::Cancelled => words.done_cancelled,
+            Self::GivenUp => words.done_given_up,
         }
     }
 

@@ -39,7 +39,9 @@ use buying::{offer, purchase, receipt};
 pub(super) use form::Form;
 pub(super) use signing::customer::Customer;
 pub(super) use signing::same_origin::check as check_origin;
-use signing::{ask, confirm, customer, forgot, password, reset, same_origin, session, sign_in, sign_up};
+use signing::{
+    ask, confirm, customer, device, forgot, mails, password, reset, same_origin, session, sign_in, sign_up,
+};
 
 /// Paths of the account area.
 pub(super) const ROUTES: &[Route] = &[
@@ -65,7 +67,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/account/credits", Guard::Public, credits::show),
     Route::new(Method::Post, "/account/credits", Guard::Public, offer::buy),
     Route::new(Method::Get, "/account/purchases/{purchase}", Guard::Public, purchase::show),
-    Route::new(Method::Post, "/account/purchases/{purchase}", Guard::Public, purchase::pay),
+    Route::new(Method::Post, "/account/purchases/{purchase}", Guard::Public, purchase::change),
     Route::new(Method::Get, "/account/purchases/{purchase}/receipt", Guard::Public, receipt::show),
     Route::new(Method::Get, "/account/settings", Guard::Public, settings::show),
     Route::new(Method::Post, "/account/settings", Guard::Public, settings::change),

@@ -59,10 +59,9 @@ fn facts(app: &App, area: &Area, view: &AccountView, valid: usize) -> Vec<(&'sta
     let (words, numbers) = (area.words, area.visit.numbers);
     let plan = if view.plan == Plan::Free { words.plan_free } else { words.plan_prepaid };
     let mut facts = vec![(words.plan, plan.to_owned())];
-    if let (Some(left), Some(until)) = (view.free_queries_remaining, view.free_queries_reset_at) {
-        let left = fill(words.free_until, numbers.integer(left.into()));
-        facts.push((words.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
-    }
+    let last_day = numbers.day(view.free_queries_reset_at.plus_millis(-1));
+    let left = fill(words.free_until, numbers.integer(view.free_queries_remaining.into()));
+    facts.push((words.free_left, fill(&left, last_day)));
     if view.reserved > 0 {
         facts.push((words.reserved, area.credits(view.reserved)));
     }

@@ -5,9 +5,11 @@
 use askama::Template;
 
 use super::area::{self, Area, Head, Tab};
+use super::device;
 use super::done::{DONE, Done};
 use super::form::Form;
 use super::form_view::{FormView, Input};
+use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::session;
 use super::sign_in::with_status;
@@ -81,7 +83,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 fn change_password(app: &App, request: &Incoming, area: &Area, form: &Form) -> Result<Response, ApiError> {
     let typed = form.raw("password");
-    if let Some(fault) = password::fault(area.words, typed) {
+    if let Some(fault) = password::fault(area.words, typed, Some(&area.login.email)) {
         let faults = Faults { new: Some(fault), status: Some((422, None)), ..Faults::default() };
         return page(app, request, area, faults);
     }
@@ -92,12 +94,19 @@ fn change_password(app: &App, request: &Incoming, area: &Area, form: &Form) -> R
     if let Some(refused) = confirm(app, request, area, form.raw("present"))? {
         return refuse(refused);
     }
-    let hash = match password::hash(app, area.words, typed)? {
+    let hash = match password::hash(app, area.words, typed, Some(&area.login.email))? {
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
     app.ledger.set_password(area.account.id(), &hash, Some(area.session.token()), request.now())?;
-    Ok(area.visit.redirect(request, &Done::Password.at(&here(area))))
+    mails::send(app, &area.visit, Purpose::Changed, &area.login.email);
+    let response = area.visit.redirect(request, &Done::Password.at(&here(area)));
+    let login = app.ledger.login(area.account.id());
+    let cookie = login.map_or(Ok(None), |login| device::remembered(&area.visit, &login))?;
+    Ok(match cookie {
+        Some(cookie) => response.with_header("Set-Cookie", cookie),
+        None => response,
+    })
 }
 
 fn end_session(app: &App, request: &Incoming, area: &Area, id: &str) -> Result<Response, ApiError> {
@@ -124,7 +133,8 @@ fn delete(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<R
 /// Whether the present password was typed: nothing, if so.
 fn confirm(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<Option<Refused>, ApiError> {
     let address = request.client_address(&app.trusted_proxies);
-    let checked = app.sign_ins.check(area.login.email.as_str(), present, address, request.now());
+    let mark = device::of(request, &area.visit);
+    let checked = app.sign_ins.check(area.login.email.as_str(), present, address, mark, request.now());
     match checked {
         Ok(login) if login.account == area.account.id() => Ok(None),
         Ok(_) => Ok(Some(Refused::unprocessable(area.words.password_wrong))),

@@ -12,6 +12,7 @@ words! {
         sign_up: "Sign up", "Registrati";
         sign_up_said: "An account is free: {} queries in each calendar month, up to {} rows each, without buying anything.",
             "L’account è gratuito: {} richieste in ogni mese di calendario, fino a {} righe ciascuna, senza acquistare nulla.";
+        sign_up_paid: "An account is free; rows cost credits.", "L’account è gratuito; le righe costano crediti.";
         sign_out: "Sign out", "Esci";
         has_account: "You have an account already?", "Hai già un account?";
         no_account: "No account yet?", "Non hai ancora un account?";
@@ -25,9 +26,13 @@ words! {
         password_long: "Take at most {} characters.", "Usa al massimo {} caratteri.";
         password_common: "This is one of the most common passwords. Take another one.",
             "È una delle password più comuni. Scegline un’altra.";
+        password_address: "Your e-mail address, or the part of it before the @, is no password. Take another one.",
+            "Il tuo indirizzo e-mail, o la parte prima della @, non può essere la password. Scegline un’altra.";
         password_wrong: "This is not your present password.", "Non è la tua password attuale.";
         email_wrong: "Write an e-mail address like name@example.com.", "Scrivi un indirizzo e-mail come nome@example.com.";
         credentials_wrong: "The e-mail address or the password is wrong.", "L’indirizzo e-mail o la password non sono corretti.";
+        credentials_wrong_mail: "The e-mail address or the password is wrong, or the address is not confirmed yet: then the link is in the mail that we have sent.",
+            "L’indirizzo e-mail o la password non sono corretti, oppure l’indirizzo non è ancora confermato: in tal caso il collegamento è nel messaggio inviato.";
         too_often: "Too many attempts. Try again in {} minutes.", "Troppi tentativi. Riprova fra {} minuti.";
         busy: "Too many people are signing in at this moment. Try again.", "Troppe persone stanno accedendo in questo momento. Riprova.";
         no_room: "No further account can be opened here at the moment.", "Al momento qui non si possono aprire altri account.";
@@ -50,16 +55,16 @@ words! {
         confirm_wanted: "Confirm your e-mail address first: the link is in the mail that we have sent you. Your free plan and your first key wait for it.",
             "Prima conferma il tuo indirizzo e-mail: il collegamento è nel messaggio che ti abbiamo inviato. Il piano gratuito e la prima chiave lo aspettano.";
         confirm_again: "Send it again", "Invia di nuovo";
-        confirm_wrong: "This link is mistyped, used or too old. Sign in and ask for another one.",
-            "Questo collegamento contiene un errore, è già usato o è scaduto. Accedi e chiedine un altro.";
+        confirm_wrong: "This link is mistyped, used or too old. Sign in with your password, and we send another one if it is needed.",
+            "Questo collegamento contiene un errore, è già usato o è scaduto. Accedi con la tua password e, se serve, ne inviamo un altro.";
         closed: "Accounts are not opened here by oneself. Ask {} for one.", "Qui gli account non si aprono da soli. Chiedine uno a {}.";
         closed_operator: "Accounts are not opened here by oneself. Ask whoever runs this place for one.",
             "Qui gli account non si aprono da soli. Chiedine uno a chi gestisce questo sito.";
         // Outcomes of forms.
         done_signed_up: "Now sign in with the password that you have just chosen. Where that is refused, the address already has an account with another password.",
             "Ora accedi con la password appena scelta. Se viene rifiutata, l’indirizzo ha già un account con un’altra password.";
-        done_signed_up_by_mail: "We have sent you a mail. Sign in with the password that you have just chosen, and confirm the address by the link in the mail.",
-            "Ti abbiamo inviato un messaggio. Accedi con la password appena scelta e conferma l’indirizzo con il collegamento nel messaggio.";
+        done_signed_up_by_mail: "We have sent you a mail. Confirm the address by the link in it, then sign in with the password that you have just chosen.",
+            "Ti abbiamo inviato un messaggio. Conferma l’indirizzo con il collegamento che contiene, poi accedi con la password appena scelta.";
         done_confirmed: "The address is confirmed.", "L’indirizzo è confermato.";
         done_confirm_sent: "Another mail is on its way to you.", "Un altro messaggio è in arrivo.";
         done_forgot_sent: "If there is an account with this address, a mail with a link is on its way.",
@@ -74,6 +79,7 @@ words! {
         done_sessions: "The sessions have ended.", "Le sessioni sono terminate.";
         done_paying: "Thank you. The purchase is paid, and the credits are in your account.", "Grazie. L’acquisto è pagato e i crediti sono nel tuo account.";
         done_cancelled: "Nothing was paid.", "Non è stato pagato nulla.";
+        done_given_up: "The purchase is cancelled. Nothing was paid.", "L’acquisto è annullato. Non è stato pagato nulla.";
         // Frame of the area.
         area: "Account", "Account";
         signed_in_as: "Signed in as {}", "Accesso effettuato come {}";

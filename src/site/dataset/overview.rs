@@ -73,7 +73,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
         citation: dataset.manifest.provenance.citation.clone(),
         price_of_row: numbers.price(1),
         price_of_whole: numbers.price_to_the_cent(rows),
-        price_said: fill(words.price_said, numbers.integer(rows)),
+        price_said: fill(&fill(words.price_said, numbers.integer(rows)), opened.visit.price(rows)),
         formats: formats(opened),
         versions: versions(opened),
         explore_url: opened.tab(Tab::Explore),

@@ -74,7 +74,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
             Snippet::new("download", "curl", snippets::curl_download(&download, &file)),
             Snippet::new("duckdb", "DuckDB", duckdb),
         ],
-        file_said: fill(&fill(words.use_file_said, numbers.integer(rows)), numbers.price_to_the_cent(rows)),
+        file_said: fill(&fill(words.use_file_said, numbers.integer(rows)), opened.visit.price(rows)),
         explore_url: opened.tab(Tab::Explore),
         console_url: frame.console.clone(),
         links: vec![

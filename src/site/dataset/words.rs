@@ -63,8 +63,8 @@ words! {
         price_row: "One row", "Una riga";
         price_whole: "The whole", "Per intero";
         price_credit: "1 credit", "1 credito";
-        price_said: "{} credits, VAT excluded. You pay for the rows you get; a filter makes it cheaper.",
-            "{} crediti, IVA esclusa. Si pagano le righe ricevute; con un filtro costa meno.";
+        price_said: "{} credits: {}. You pay for the rows you get; a filter makes it cheaper.",
+            "{} crediti: {}. Si pagano le righe ricevute; con un filtro costa meno.";
         see_preview: "See the free sample", "Vedi il campione gratuito";
         choose_rows: "Choose rows and see the price", "Scegli le righe e vedi il prezzo";
         formats: "Formats", "Formati";
@@ -183,9 +183,9 @@ words! {
         view_holds_one: "This view holds {} row.", "Questa vista contiene {} riga.";
         view_holds: "This view holds {} rows.", "Questa vista contiene {} righe.";
         view_holds_many: "This view holds more than {} rows.", "Questa vista contiene più di {} righe.";
-        view_costs_one: "It costs {} credit ({}, VAT excluded).", "Costa {} credito ({}, IVA esclusa).";
-        view_costs: "It costs {} credits ({}, VAT excluded).", "Costa {} crediti ({}, IVA esclusa).";
-        view_costs_at_most: "It costs at most {} credits ({}, VAT excluded): you pay the rows that are sent.", "Costa al massimo {} crediti ({}, IVA esclusa): paghi solo le righe inviate.";
+        view_costs_one: "It costs {} credit ({}).", "Costa {} credito ({}).";
+        view_costs: "It costs {} credits ({}).", "Costa {} crediti ({}).";
+        view_costs_at_most: "It costs at most {} credits ({}): you pay the rows that are sent.", "Costa al massimo {} crediti ({}): paghi solo le righe inviate.";
         view_uncounted: "Counting this view takes more work than a page does for everybody. Ask with your key; the estimate is free.",
             "Contare questa vista richiede più lavoro di quanto una pagina ne faccia per tutti. Chiedi con la tua chiave: la stima è gratuita.";
         view_faulty: "No price yet: complete or correct what is marked in the form.",
@@ -274,8 +274,8 @@ words! {
             "Le prime righe con alcune colonne. In Esplora se ne scelgono altre, con condizioni e ordine.";
         use_all: "All rows, page by page", "Tutte le righe, pagina per pagina";
         use_file: "The whole file", "Il file intero";
-        use_file_said: "A download costs a credit for each row: {} credits ({}, VAT excluded). Reading it again in parts within 24 hours is free.",
-            "Lo scaricamento costa un credito per riga: {} crediti ({}, IVA esclusa). Rileggerlo a parti entro 24 ore è gratuito.";
+        use_file_said: "A download costs a credit for each row: {} credits ({}). Reading it again in parts within 24 hours is free.",
+            "Lo scaricamento costa un credito per riga: {} crediti ({}). Rileggerlo a parti entro 24 ore è gratuito.";
         use_free: "Free of charge, without a key", "Gratis, senza chiave";
         use_console: "Try every call in the console", "Prova ogni chiamata nella console";
         link_schema: "Schema (JSON Schema)", "Schema (JSON Schema)";

@@ -82,7 +82,10 @@ impl Numbers {
     /// The exact price of so many credits: `€5.00`, in Italian `5,00 €`. Digits behind the cent stand only where they
     /// are not zero.
     pub fn price(self, credits: u64) -> String {
-        let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
+        self.parts(u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into()))
+    }
+
+    fn parts(self, parts: u128) -> String {
         let fraction = format!("{:05}", parts % PARTS_PER_EURO);
         let (cents, finer) = fraction.split_at_checked(2).unwrap_or((&fraction, ""));
         let whole = self.grouped(&(parts / PARTS_PER_EURO).to_string());
@@ -95,6 +98,21 @@ impl Numbers {
         let cents = parts.saturating_add(PARTS_PER_CENT / 2) / PARTS_PER_CENT;
         let whole = self.grouped(&(cents / 100).to_string());
         self.euros(&format!("{whole}{}{:02}", self.point(), cents % 100))
+    }
+
+    /// The price of so many credits with this tax, rounded to a thousandth of a cent and printed like [`Numbers::price`].
+    pub fn price_with_vat(self, credits: u64, vat_basis_points: u32) -> String {
+        let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
+        let with_vat = parts.saturating_mul(u128::from(vat_basis_points).saturating_add(10_000));
+        self.parts(with_vat.saturating_add(5_000) / 10_000)
+    }
+
+    /// What so many credits cost with this tax, to the cent. The tax is that of the net price to the cent, as in a purchase.
+    pub fn gross_to_the_cent(self, credits: u64, vat_basis_points: u32) -> String {
+        let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
+        let net = parts.saturating_add(PARTS_PER_CENT / 2) / PARTS_PER_CENT;
+        let vat = net.saturating_mul(vat_basis_points.into()).saturating_add(5_000) / 10_000;
+        self.cents(u64::try_from(net.saturating_add(vat)).unwrap_or(u64::MAX))
     }
 
     fn euros(self, amount: &str) -> String {
@@ -236,6 +254,17 @@ mod tests {
             assert_eq!(ENGLISH.price_to_the_cent(credits), expected);
         }
         assert_eq!(ITALIAN.price_to_the_cent(60_175), "300,88\u{a0}€");
+        for (credits, expected) in [(1, "€0.0061"), (1_000, "€6.10")] {
+            assert_eq!(ENGLISH.price_with_vat(credits, 2_200), expected);
+        }
+        for (credits, rate, expected) in [
+            (10_000, 2_200, "€61.00"),
+            (60_175, 2_200, "€367.07"),
+            (1, 2_200, "€0.01"),
+            (600_572, 810, "€3,246.09"),
+        ] {
+            assert_eq!(ENGLISH.gross_to_the_cent(credits, rate), expected);
+        }
     }
 
     #[test]

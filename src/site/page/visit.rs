@@ -12,7 +12,7 @@ use super::language::{LANGUAGE_NAME, LANGUAGES, LanguageChoice, code};
 use super::numbers::Numbers;
 use super::security;
 use super::url::Url;
-use super::words::Words;
+use super::words::{Words, fill};
 use crate::branding::Branding;
 use crate::catalog::Language;
 use crate::clock::Moment;
@@ -172,6 +172,21 @@ impl Visit {
     /// Whether the outside reaches the site by TLS, as far as the operator has said so.
     pub fn is_secure(&self) -> bool {
         self.base.starts_with("https://")
+    }
+
+    /// What so many credits cost to the cent, without the tax of the place and, where it has a rate, with it.
+    pub fn price(&self, credits: u64) -> String {
+        let net = self.numbers.price_to_the_cent(credits);
+        match self.gross(credits) {
+            None => fill(self.words.net, net),
+            Some(gross) => fill(&fill(self.words.net_and_gross, net), gross),
+        }
+    }
+
+    /// What so many credits cost with the tax of the place, to the cent; nothing where it has no rate.
+    pub fn gross(&self, credits: u64) -> Option<String> {
+        let rate = self.branding.sale.vat_basis_points;
+        (rate > 0).then(|| self.numbers.gross_to_the_cent(credits, rate))
     }
 
     /// Leads on to another page after a form.

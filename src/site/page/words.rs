@@ -127,7 +127,9 @@ words! {
         // Prices.
         pricing_title: "Prices", "Prezzi";
         pricing_description: "What rows and whole datasets cost, and what is free.", "Quanto costano le righe e i dataset interi, e che cosa è gratuito.";
-        pricing_text: "One credit buys one row. 1,000 credits cost {}, VAT excluded.", "Un credito compra una riga. 1.000 crediti costano {}, IVA esclusa.";
+        pricing_text: "One credit buys one row. 1,000 credits cost {}.", "Un credito compra una riga. 1.000 crediti costano {}.";
+        net: "{}, VAT excluded", "{}, IVA esclusa";
+        net_and_gross: "{} without VAT, {} with VAT", "{} senza IVA, {} con IVA";
         credits_title: "How credits work", "Come funzionano i crediti";
         credits_rows: "A query costs one credit for each row that it returns. No row, no credit.", "Una richiesta costa un credito per ogni riga che restituisce. Nessuna riga, nessun credito.";
         credits_first: "The estimate tells the exact number of rows and credits before you pay, and is free.", "Il preventivo indica il numero esatto di righe e crediti prima di pagare, ed è gratuito.";
@@ -135,9 +137,10 @@ words! {
         credits_whole: "A whole dataset costs as many credits as it has rows. Within {} hours it can be read again in parts at no cost.",
             "Un dataset intero costa tanti crediti quante sono le sue righe. Entro {} ore si può rileggere a parti senza costi.";
         free_title: "The free plan", "Il piano gratuito";
-        free_queries: "{} queries in each calendar month, without buying anything.", "{} richieste in ogni mese di calendario, senza acquistare nulla.";
-        free_rows: "Up to {} rows for each of them.", "Fino a {} righe per ciascuna.";
-        free_not: "It does not cover whole datasets.", "Non comprende i dataset interi.";
+        free_queries: "Every account has {} free queries in each calendar month. They stay when you buy credits, and are used first.",
+            "Ogni account ha {} richieste gratuite in ogni mese di calendario. Restano anche dopo un acquisto di crediti e si usano per prime.";
+        free_rows: "A free query asks for up to {} rows. A larger one costs credits.", "Una richiesta gratuita chiede fino a {} righe. Una più grande costa crediti.";
+        free_not: "Free queries do not cover whole datasets.", "Le richieste gratuite non comprendono i dataset interi.";
         free_catalogue: "Catalogue, search, columns, statistics, samples and relations are free for everybody, without an account.",
             "Catalogo, ricerca, colonne, statistiche, campioni e relazioni sono gratuiti per tutti, senza account.";
         limits_title: "Limits", "Limiti";

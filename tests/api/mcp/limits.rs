@@ -30,6 +30,7 @@ fn holds_caps_and_datasets_of_key() {
     let ledger = &site.running().app().ledger;
     let account = ledger.create_account("capped", now()).unwrap();
     ledger.buy(account, 1_000, None, "test", "test", now()).unwrap();
+    site.use_up_free_queries(account);
     let limits = KeyLimits {
         credits_per_day: Some(10),
         datasets: vec!["towns".to_owned()].into(),

@@ -118,12 +118,14 @@ fn refuses_what_account_or_key_cannot_pay() {
 fn counts_queries_of_free_plan() {
     let site = site();
     let key = site.free_key();
-    let estimated = structured(&site, &key, "estimate_cost", query(json!({ "limit": 2_000 })));
-    assert_eq!((&estimated["creditsRequired"], &estimated["rows"]), (&json!(0), &json!(2_000)));
+    let estimated = structured(&site, &key, "estimate_cost", query(json!({ "limit": 100 })));
+    assert_eq!((&estimated["creditsRequired"], &estimated["rows"]), (&json!(0), &json!(100)));
     // A free query costs no credit, so no ceiling is above it.
-    let page = structured(&site, &key, "query_rows", query(json!({ "limit": 2_000, "maxCredits": 0 })));
+    let page = structured(&site, &key, "query_rows", query(json!({ "limit": 100, "maxCredits": 0 })));
     assert_eq!((&page["creditsCharged"], &page["freeQueriesRemaining"]), (&json!(0), &json!(99)));
-    assert_eq!(page["rowsReturned"], 2_000);
+    assert_eq!(page["rowsReturned"], 100);
+    let refused = fault(&site, &key, "query_rows", query(json!({ "limit": 101 })));
+    assert!(refused.contains("FREE_PLAN_ROWS") && refused.contains("100 or less"), "{refused}");
 }
 
 #[test]

@@ -20,18 +20,61 @@ fn sells_by_click_without_money() {
     let own = begun.header("Location").unwrap().to_owned();
     assert!(begun.status == 303 && own.starts_with("/account/purchases/chk_1_"), "{own}");
     let asked = browser.open(&own);
-    assert_eq!(asked.one("main form.form").attribute("action"), Some(own.as_str()));
+    let forms: Vec<_> = asked
+        .select("main form.form")
+        .iter()
+        .map(|form| form.attribute("action").map(str::to_owned))
+        .collect();
+    assert_eq!(forms, [Some(own.clone()), Some(own.clone())], "one pays, the other cancels");
     assert!(asked.one("main .notice").line().contains("No money moves."));
     check_usable(&own, &asked);
     assert_eq!(credits(&site), 0);
     let paid = browser.post(&own, &[]);
     assert_eq!((paid.status, paid.header("Location")), (303, Some(format!("{own}?done=paying").as_str())));
     assert_eq!(credits(&site), 3_000);
-    assert_eq!(browser.post(&own, &[]).status, 404, "it is paid");
+    for fields in [&[][..], &[("action", "cancel")]] {
+        let again = browser.post(&own, fields);
+        assert_eq!(again.header("Location"), Some(format!("{own}?done=paying").as_str()), "it is paid");
+    }
+    let thanks = browser.open(&format!("{own}?done=paying"));
+    assert!(thanks.one("main .notice").line().contains("is paid"));
+    assert_eq!(thanks.select("main form.form").len(), 0, "there is nothing to cancel");
+    assert_eq!(thanks.select(&format!("main a[href={own}/receipt]")).len(), 1);
     assert_eq!(credits(&site), 3_000);
     let receipt = browser.open(&format!("{own}/receipt"));
     assert!(receipt.one("main .notice").line().contains("no money has moved"));
     assert_eq!(webhook(&site, "{}").status, 404);
+}
+
+#[test]
+fn cancels_unpaid_purchase() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = demo(folder.path());
+    let browser = Browser::signed_in(&site, EMAIL);
+    for _ in 0..16 {
+        buy(&browser, "3000");
+    }
+    assert_eq!(buy(&browser, "3000").status, 422, "too many wait");
+    let listed = browser.open("/account/credits");
+    let own = listed.select("main td a")[0].attribute("href").unwrap().to_owned();
+    for _ in 0..2 {
+        let cancelled = browser.post(&own, &[("action", "cancel")]);
+        assert_eq!(cancelled.header("Location"), Some(format!("{own}?done=given-up").as_str()));
+    }
+    let page = browser.open(&format!("{own}?done=given-up"));
+    assert!(page.one("main").line().contains("The purchase is cancelled. Nothing was paid."));
+    assert_eq!(page.select("main form.form").len(), 0);
+    check_usable(&own, &page);
+    assert_eq!(
+        browser.post(&own, &[]).header("Location"),
+        Some(own.as_str()),
+        "a click pays nothing any more"
+    );
+    assert_eq!(credits(&site), 0);
+    assert!(browser.open("/account/credits").rows("main tbody tr")[0].contains(" cancelled "));
+    assert_eq!(buy(&browser, "3000").status, 303, "there is room again");
+    let other = Browser::signed_in(&site, "mona@example.org");
+    assert_eq!(other.post(&own, &[("action", "cancel")]).status, 404);
 }
 
 #[test]

@@ -8,6 +8,32 @@ use crate::site::browser::{Browser, EMAIL};
 use crate::site::crawl::check_usable;
 
 #[test]
+fn closes_page_of_cancelled_purchase_and_takes_late_payment() {
+    let (stripe, folder) = (Stripe::start(), tempfile::tempdir().unwrap());
+    let site = selling(&stripe, folder.path());
+    let browser = Browser::signed_in(&site, EMAIL);
+    for session in 0..2 {
+        assert_eq!(buy(&browser, "10000").status, 303);
+        let own = format!("/account/purchases/{}", stripe.field(session, "client_reference_id").unwrap());
+        if session == 1 {
+            stripe.fail_with(500);
+        }
+        let cancelled = browser.post(&own, &[("action", "cancel")]);
+        assert_eq!(cancelled.header("Location"), Some(format!("{own}?done=given-up").as_str()));
+        stripe.fail_with(0);
+        assert_eq!(stripe.is_expired(session), session == 0, "a provider that fails is no obstacle");
+        let page = browser.open(&own);
+        assert!(page.one("main .notice").line().starts_with("This purchase is cancelled"));
+    }
+    assert_eq!(credits(&site), 0);
+    let event = stripe.pay(1);
+    assert_eq!(webhook(&site, &event).status, 200);
+    assert_eq!(credits(&site), 10_000, "a payment that arrives all the same counts");
+    let rows = browser.open("/account/credits").rows("main tbody tr");
+    assert!(rows[0].contains(" paid ") && rows[1].contains(" cancelled "), "{rows:?}");
+}
+
+#[test]
 fn sells_credits_from_form_to_receipt() {
     let (stripe, folder) = (Stripe::start(), tempfile::tempdir().unwrap());
     let site = selling(&stripe, folder.path());
@@ -175,8 +201,9 @@ fn shows_purchases_to_their_owner_only() {
     let site = selling(&stripe, folder.path());
     let browser = Browser::signed_in(&site, EMAIL);
     buy(&browser, "10000");
-    webhook(&site, &stripe.pay(0));
     let own = format!("/account/purchases/{}", stripe.field(0, "client_reference_id").unwrap());
+    assert_eq!(browser.post(&own, &[]).status, 404, "nobody pays at Stripe by a click");
+    webhook(&site, &stripe.pay(0));
     let other = Browser::signed_in(&site, "mona@example.org");
     for target in [own.clone(), format!("{own}/receipt"), "/account/purchases/chk_1".to_owned()] {
         assert_eq!(other.get(&target).status, 404, "{target}");
@@ -184,5 +211,5 @@ fn shows_purchases_to_their_owner_only() {
     }
     assert!(!other.open("/account/credits").one("main").line().contains("61.00 paid"));
     assert_eq!(browser.get(&own).status, 200);
-    assert_eq!(browser.post(&own, &[]).status, 404, "nobody pays at Stripe by a click");
+    assert_eq!(browser.post(&own, &[]).status, 303, "it says that it is paid");
 }

@@ -238,7 +238,9 @@ fn estimates_coverage_of_free_plan() {
         site.send(&ask).json()["data"]["affordable"].clone()
     };
     assert_eq!(affordable("{}"), true);
-    assert_eq!(affordable(r#"{"for": "stream", "limit": 10000}"#), true);
-    assert_eq!(affordable(r#"{"for": "stream", "limit": 10001}"#), false);
+    for purpose in ["page", "stream"] {
+        assert_eq!(affordable(&format!(r#"{{"for": "{purpose}", "limit": 100}}"#)), true);
+        assert_eq!(affordable(&format!(r#"{{"for": "{purpose}", "limit": 101}}"#)), false);
+    }
     assert_eq!(affordable(r#"{"for": "download"}"#), false);
 }

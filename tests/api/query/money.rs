@@ -2,7 +2,14 @@
 
 use mercato::ledger::AccountHandle;
 
-use crate::harness::{Ask, Site};
+use crate::harness::{Ask, MANIFEST, Site, city_columns, now};
+
+/// Two free queries a month, of four rows each.
+fn site_with_free_plan() -> Site {
+    let site = Site::empty(&["--free-queries-per-month", "2", "--free-rows-per-query", "4"]);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
+    site
+}
 
 #[test]
 fn requires_valid_key() {
@@ -92,7 +99,7 @@ fn rejects_revoked_key_at_once() {
     let ledger = &site.running().app().ledger;
     let account = ledger.accounts().remove(0).id();
     let id = ledger.keys(account)[0].id;
-    ledger.revoke_key(id, crate::harness::now()).unwrap();
+    ledger.revoke_key(id, now()).unwrap();
     assert_eq!(site.query("cities", &key, "{}").refusal().2, "API_KEY_REVOKED");
 }
 
@@ -137,6 +144,56 @@ fn grants_hundred_free_queries_per_month() {
     let answer = site.query("cities", &key, r#"{"limit": 1}"#);
     assert_eq!(answer.refusal(), (402, "NO_CREDITS".into(), "FREE_PLAN_EXHAUSTED".into()));
     assert!(answer.json()["error"]["details"]["resetAt"].is_string());
+}
+
+#[test]
+fn refuses_large_limit_of_account_without_credits() {
+    let site = site_with_free_plan();
+    let key = site.free_key();
+    let left = || {
+        let account =
+            site.send(&Ask::get("/api/v1/account").header("X-Api-Key", &key)).json()["data"].clone();
+        (account["plan"].clone(), account["freeQueriesRemaining"].clone())
+    };
+    assert_eq!(left(), ("free".into(), 2.into()));
+    let answer = site.query("cities", &key, r#"{"limit": 5, "filters": {"id": 1}}"#);
+    assert_eq!(answer.refusal(), (402, "NO_CREDITS".into(), "FREE_PLAN_ROWS".into()));
+    let details = &answer.json()["error"]["details"];
+    assert_eq!((&details["required"], &details["allowed"]), (&5.into(), &4.into()));
+    assert!(details["hint"].as_str().unwrap().contains("`limit` to 4 or less"), "{details}");
+    let default = site.query("cities", &key, "{}");
+    assert_eq!(default.refusal().2, "FREE_PLAN_ROWS", "without `limit` 100 rows are asked for");
+    assert_eq!(left().1, 2, "a refusal uses no free query");
+    assert_eq!(site.query("cities", &key, r#"{"limit": 4}"#).status, 200);
+    assert_eq!(left().1, 1);
+}
+
+#[test]
+fn keeps_free_queries_after_purchase_and_uses_them_first() {
+    let site = site_with_free_plan();
+    let key = site.free_key();
+    let ledger = &site.running().app().ledger;
+    let account = ledger.accounts().remove(0);
+    ledger.buy(account.id(), 100, None, "", "", now()).unwrap();
+    let charged = |body: &str| {
+        let answer = site.query("cities", &key, body);
+        assert_eq!(answer.status, 200);
+        answer.header("X-Credits-Charged").unwrap().to_owned()
+    };
+    assert_eq!(charged(r#"{"limit": 5}"#), "5", "more rows than a free query has take credits");
+    let estimate = |body: &str| {
+        let ask = Ask::post("/api/v1/datasets/cities/query/estimate", body).header("X-Api-Key", &key);
+        site.send(&ask).json()["data"]["creditsRequired"].clone()
+    };
+    assert_eq!((estimate(r#"{"limit": 4}"#), estimate(r#"{"limit": 5}"#)), (0.into(), 5.into()));
+    assert_eq!(charged(r#"{"limit": 4}"#), "0");
+    let account = site.send(&Ask::get("/api/v1/account").header("X-Api-Key", &key)).json()["data"].clone();
+    assert_eq!((&account["plan"], &account["freeQueriesRemaining"]), (&"prepaid".into(), &1.into()));
+    assert!(account["freeQueriesResetAt"].is_string());
+    let stream = Ask::post("/api/v1/datasets/cities/query/stream", r#"{"limit": 3}"#);
+    let streamed = site.send(&stream.header("X-Api-Key", &key));
+    assert_eq!((streamed.status, streamed.header("X-Credits-Reserved")), (200, Some("0")));
+    assert_eq!(charged(r#"{"limit": 4}"#), "4", "the free queries of the month are used");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn refuses_stream_before_first_byte() {
         "CURSOR_INVALID"
     );
     let free = site.free_key();
-    assert_eq!(site.send(&ask(&free, r#"{"limit": 10001}"#)).refusal().2, "FREE_PLAN_ROW_LIMIT");
+    assert_eq!(site.send(&ask(&free, r#"{"limit": 101}"#)).refusal().2, "FREE_PLAN_ROWS");
     assert_eq!(credits(&site), 10);
 }
 

@@ -61,6 +61,21 @@ impl<'s> Browser<'s> {
         browser
     }
 
+    /// A browser with a session that is older than the mail of the site: the address of its new account is not confirmed.
+    #[track_caller]
+    pub fn signed_in_unconfirmed(site: &'s Site, email: &str) -> Browser<'s> {
+        let browser = Browser::new(site);
+        let answer = browser.post("/account/sign-up", &[("email", email), ("password", PASSWORD)]);
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        let ledger = &site.running().app().ledger;
+        let login = ledger.credentials(&mercato::ledger::Email::parse(email).unwrap()).unwrap();
+        let mut random = [0; mercato::ledger::TOKEN_RANDOM_BYTES];
+        getrandom::fill(&mut random).unwrap();
+        let token = ledger.open_session(&login, random, crate::harness::now()).unwrap();
+        browser.cookies.borrow_mut().insert("session".to_owned(), token.reveal().to_owned());
+        browser
+    }
+
     #[track_caller]
     pub fn sign_in(&self, email: &str, password: &str) {
         let answer = self.post("/account/sign-in", &[("email", email), ("password", password)]);

@@ -145,8 +145,8 @@ fn shows_prices_and_limits_in_force() {
     assert!(rows.contains(&"Cities66€0.03".to_owned()), "{rows:?}");
     let text = page.one("main").line();
     for said in [
-        "100 queries in each calendar month",
-        "Up to 10,000 rows",
+        "100 free queries in each calendar month. They stay when you buy credits, and are used first.",
+        "up to 100 rows",
         "77 requests in any 60 seconds",
         "Within 24 hours",
     ] {

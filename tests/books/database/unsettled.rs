@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mercato::ledger::{
-    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, Pending, Plan, Receipt, Unavailable,
+    AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, Pending, Receipt, Unavailable,
 };
 
 use super::proxy::{Fate, Proxy};
@@ -66,7 +66,7 @@ fn standing(ledger: &Ledger, account: &AccountHandle) -> (u64, u32, usize) {
     let account = handle(ledger, account.id());
     let (entries, _) = ledger.entries(None, 1, 1_000).unwrap();
     let refunds = entries.iter().filter(|entry| entry.kind == EntryKind::Refund).count();
-    let free = if account.plan() == Plan::Free { account.balance().free_remaining(noon()) } else { 0 };
+    let free = ledger.free_queries_remaining(&account, noon());
     (account.credits(), free, refunds)
 }
 
@@ -140,7 +140,7 @@ fn keeps_charge_of_dead_server_that_repetition_got_rows_for() {
     let repeated = keyed(&other, &handle(&other, account.id())).unwrap();
     assert!(repeated.replayed);
     let ledger = open_again(&place);
-    assert_eq!(standing(&ledger, &account), (100 - 1 - 7, 0, 0));
+    assert_eq!(standing(&ledger, &account), (100 - 1 - 7, 100, 0));
     let again = keyed(&ledger, &handle(&ledger, account.id())).unwrap();
     assert!(again.replayed);
 }
@@ -150,7 +150,7 @@ fn takes_charge_back_and_leaves_no_journal_when_database_is_back() {
     let Some(world) = World::new(100) else { return };
     world.refuse(Fate::Swallowed, plain);
     world.proxy.mend();
-    until("the refund", 5 * SECOND, || standing(&world.ledger, &world.account) == (99, 0, 1));
+    until("the refund", 5 * SECOND, || standing(&world.ledger, &world.account) == (99, 100, 1));
     until("no journal", SECOND, || files(&journals(&world.place)).is_empty());
     assert!(world.ledger.verify().unwrap().is_balanced());
 }
@@ -170,7 +170,7 @@ fn notes_nothing_of_charge_that_was_never_sent() {
     let journal = std::fs::read_to_string(&files(&journals(&world.place))[0]).unwrap();
     assert_eq!((journal.lines().count(), journal.contains("second")), (1, false));
     world.proxy.mend();
-    until("the refund", 5 * SECOND, || standing(&world.ledger, &world.account) == (99, 0, 1));
+    until("the refund", 5 * SECOND, || standing(&world.ledger, &world.account) == (99, 100, 1));
 }
 
 #[test]
@@ -182,6 +182,6 @@ fn leaves_journals_of_other_books_and_of_living_servers_alone() {
     std::fs::copy(&journal, &foreign).unwrap();
     let other = Ledger::open_server(&world.place.address(), &journals(&world.place), noon()).unwrap();
     std::thread::sleep(Duration::from_millis(1_500));
-    assert_eq!(standing(&other, &world.account), (100 - 1 - 7, 0, 0));
+    assert_eq!(standing(&other, &world.account), (100 - 1 - 7, 100, 0));
     assert!(journal.exists() && foreign.exists());
 }

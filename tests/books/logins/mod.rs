@@ -36,7 +36,7 @@ fn signs_up_account_with_free_plan_and_login() {
     let ledger = desk.open();
     let account = person(&ledger, 0);
     let view = ledger.account_view(&handle(&ledger, account), now);
-    assert_eq!((view.plan, view.credits, view.free_queries_remaining), (Plan::Free, 0, Some(100)));
+    assert_eq!((view.plan, view.credits, view.free_queries_remaining), (Plan::Free, 0, 100));
     ledger.create_key(account, "first", [9; 32], now).unwrap();
     let login = ledger.credentials(&email(0)).unwrap();
     assert_eq!((login.account, login.confirmed_at), (account, None));
@@ -267,7 +267,7 @@ fn grants_no_new_free_queries_to_reopened_address() {
     let ledger = desk.open();
     let again = handle(&ledger, person(&ledger, 0));
     let left = |at| ledger.account_view(&again, at).free_queries_remaining;
-    assert_eq!((left(now), left(now.plus_seconds(30 * DAY))), (Some(93), Some(100)));
+    assert_eq!((left(now), left(now.plus_seconds(30 * DAY))), (93, 100));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use mercato::access::{NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled};
+use mercato::access::{
+    DEVICE_RANDOM_BYTES, NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled, device_mark,
+};
 use mercato::ledger::Ledger;
 
 use crate::desk::{Desk, noon};
@@ -19,14 +21,14 @@ fn address(last: u8) -> IpAddr {
 /// A desk with one login, `person0@example.com`.
 fn sign_in_control(ledger: &Arc<Ledger>) -> SignInControl {
     let desk = SignInControl::new(Arc::clone(ledger));
-    let chosen = NewPassword::parse(RIGHT).unwrap();
+    let chosen = NewPassword::parse(RIGHT, None).unwrap();
     let hash = desk.passwords().hash(chosen, [1; SALT_BYTES]).unwrap();
     ledger.sign_up(&email(0), &hash, noon()).unwrap();
     desk
 }
 
 fn refusal(desk: &SignInControl, email: &str, password: &str, client: u8) -> SignInRefusal {
-    desk.check(email, password, address(client), noon()).err().unwrap()
+    desk.check(email, password, address(client), None, noon()).err().unwrap()
 }
 
 #[test]
@@ -34,7 +36,7 @@ fn accepts_right_password_only() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_control(&ledger);
-    let login = desk.check(" Person0@Example.com ", RIGHT, address(1), noon()).unwrap();
+    let login = desk.check(" Person0@Example.com ", RIGHT, address(1), None, noon()).unwrap();
     ledger.open_session(&login, [1; 32], noon()).unwrap();
     for (email, password) in [
         ("person0@example.com", WRONG),
@@ -65,21 +67,41 @@ fn computes_one_hash_per_attempt_with_or_without_account() {
 }
 
 #[test]
-fn throttles_address_after_ten_failures_known_or_not() {
+fn locks_out_who_guesses_and_not_the_owner() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_control(&ledger);
+    let login = desk.check("person0@example.com", RIGHT, address(1), None, noon()).unwrap();
+    let mark = device_mark(&login, [9; DEVICE_RANDOM_BYTES]).unwrap();
+    let throttled = SignInRefusal::Guessing(Throttled { retry_after_seconds: 900 });
     for typed in ["person0@example.com", "person1@example.com"] {
-        for client in 0..10 {
-            assert_eq!(refusal(&desk, typed, WRONG, client), SignInRefusal::Wrong, "{typed} {client}");
+        for _ in 0..10 {
+            assert_eq!(refusal(&desk, typed, WRONG, 66), SignInRefusal::Wrong, "{typed}");
         }
         let before = desk.passwords().computed();
-        let throttled = SignInRefusal::Throttled(Throttled { retry_after_seconds: 900 });
-        assert_eq!(refusal(&desk, typed, RIGHT, 99), throttled, "{typed}");
+        assert_eq!(refusal(&desk, typed, RIGHT, 66), throttled, "{typed}");
         assert_eq!(desk.passwords().computed(), before, "refused before any work");
     }
+    desk.check("person0@example.com", RIGHT, address(1), None, noon()).unwrap();
+    desk.check("person0@example.com", RIGHT, address(66), Some(&mark), noon()).unwrap();
+    // Many clients together are held up, too, and still not the device of the owner.
+    for number in 10..100 {
+        assert_eq!(refusal(&desk, "person0@example.com", WRONG, 100 + number / 10), SignInRefusal::Wrong);
+    }
+    assert_eq!(refusal(&desk, "person0@example.com", RIGHT, 1), throttled);
+    let signs_in = |password| desk.check("person0@example.com", password, address(1), Some(&mark), noon());
+    signs_in(RIGHT).unwrap();
+    for _ in 0..10 {
+        assert_eq!(signs_in(WRONG).err(), Some(SignInRefusal::Wrong));
+    }
+    assert!(
+        matches!(signs_in(RIGHT), Err(SignInRefusal::Throttled(_))),
+        "a stolen mark guesses no more than others"
+    );
     let over = noon().plus_seconds(900);
-    desk.check("person0@example.com", RIGHT, address(99), over).unwrap();
+    desk.check("person0@example.com", RIGHT, address(99), None, over).unwrap();
+    assert!(desk.admit_warning(&email(0), noon()).is_ok());
+    assert!(desk.admit_warning(&email(0), over).is_err(), "the owner is told once a day");
 }
 
 #[test]
@@ -88,7 +110,7 @@ fn throttles_client_after_fifty_failures_not_successes() {
     let ledger = Arc::new(books.open());
     let desk = sign_in_control(&ledger);
     for _ in 0..12 {
-        desk.check("person0@example.com", RIGHT, address(1), noon()).unwrap();
+        desk.check("person0@example.com", RIGHT, address(1), None, noon()).unwrap();
     }
     for number in 0..50 {
         let unknown = format!("stranger{number}@example.com");
@@ -96,7 +118,7 @@ fn throttles_client_after_fifty_failures_not_successes() {
     }
     let refused = refusal(&desk, "person0@example.com", RIGHT, 1);
     assert!(matches!(refused, SignInRefusal::Throttled(_)), "{refused}");
-    desk.check("person0@example.com", RIGHT, address(2), noon()).unwrap();
+    desk.check("person0@example.com", RIGHT, address(2), None, noon()).unwrap();
 }
 
 #[test]

@@ -269,7 +269,7 @@ impl World {
         assert_eq!(found, sessions);
         let used = self.model.free_used.get(&(email, self.now.month().number())).copied().unwrap_or(0);
         let view = ledger.account_view(&handle(ledger, expected.account), self.now);
-        assert_eq!(view.free_queries_remaining, Some(100 - used), "a month has one free plan");
+        assert_eq!(view.free_queries_remaining, 100 - used, "a month has one free plan");
         assert!(expected.keys.iter().all(|key| ledger.find_key(key).unwrap().revoked_at().is_none()));
     }
 

@@ -290,6 +290,8 @@ async function account(javaScriptEnabled, locale, colorScheme) {
     if (javaScriptEnabled) await lookWithAxe(page, `${where}, new key`);
     const copies = await page.locator("button.copy").count();
     if (javaScriptEnabled && copies !== 2) faults.push(`${where}: ${copies} buttons to copy`);
+    await page.reload();
+    if ((await page.textContent("pre#key")).trim() !== key) faults.push(`${where}: a reload does not show the same key`);
     const rows = await fetch(`${url}/api/v1${DATASET}/query`, {
       method: "POST",
       headers: { "X-Api-Key": key, "Content-Type": "application/json" },
@@ -297,6 +299,8 @@ async function account(javaScriptEnabled, locale, colorScheme) {
     });
     if (rows.status !== 200) faults.push(`${where}: the key gets ${rows.status}`);
     await page.goto(`${url}/account/keys`);
+    const made = await page.locator("main tbody tr").count();
+    if (made !== 1) faults.push(`${where}: a form and its reload make ${made} keys`);
     const own = new URL(await page.getAttribute("main tbody a", "href"), url).pathname.split("/").pop();
     await changeLimits(page, where, own);
     await runView(page, where, javaScriptEnabled, colorScheme);
@@ -328,6 +332,12 @@ async function account(javaScriptEnabled, locale, colorScheme) {
 
 /// Buys credits by a click that moves no money, and looks at the purchase and its receipt.
 async function buy(page, where, javaScriptEnabled, name) {
+  await page.goto(`${url}/account/credits`);
+  await page.click("main form.form button");
+  await page.waitForURL(/\/account\/purchases\/chk_/);
+  await page.locator("main form.form button").nth(1).click();
+  await page.waitForURL(/\/account\/purchases\/chk_.*done=given-up/);
+  if (javaScriptEnabled) await lookWithAxe(page, `${where}, cancelled purchase`);
   await page.goto(`${url}/account/credits`);
   await page.locator('main fieldset input[type="radio"]').nth(1).check();
   const credits = await page.locator('main fieldset input[type="radio"]').nth(1).inputValue();

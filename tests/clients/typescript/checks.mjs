@@ -205,9 +205,9 @@ test("refusals say what to do, and cost nothing", async () => {
 test("the free plan pays with queries", async () => {
   const free = new mercato.Client(url, { apiKey: freeKey });
   const { freeQueriesRemaining } = await free.account();
-  const query = free.dataset("tpch-lineitem").query({ ...ROWS, limit: 12_000, pageSize: 5_000, maxCredits: 0 });
-  assert.deepEqual(await query.cost(), { rows: 12_000, creditsRequired: 0, creditsAvailable: 0, affordable: true, requests: 3 });
-  assert.equal((await all(query)).length, 12_000);
+  const query = free.dataset("tpch-lineitem").query({ ...ROWS, limit: 250, pageSize: 5_000, maxCredits: 0 });
+  assert.deepEqual(await query.cost(), { rows: 250, creditsRequired: 0, creditsAvailable: 0, affordable: true, requests: 3 });
+  assert.equal((await all(query)).length, 250);
   assert.equal((await free.account()).freeQueriesRemaining, freeQueriesRemaining - 3);
 });
 

@@ -16,7 +16,8 @@ const LINE_BYTES_MAX: u64 = 4_096;
 /// The hash of the password that the operator types.
 pub(super) fn read_hash() -> Result<String, Failure> {
     let password = if io::stdin().is_terminal() { ask()? } else { read_line()? };
-    let accepted = NewPassword::parse(&password).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
+    let accepted =
+        NewPassword::parse(&password, None).map_err(|refusal| Failure::Usage(refusal.to_string()))?;
     let mut salt = [0; SALT_BYTES];
     getrandom::fill(&mut salt).map_err(|error| Failure::Usage(format!("no random bytes: {error}")))?;
     let hash = compute_password_hash(accepted, salt);

@@ -103,7 +103,7 @@ fn new_password() -> Result<(String, PasswordHash), String> {
         .map_err(|error| error.to_string())?;
     let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let password = format!("demo-{digits}");
-    let accepted = NewPassword::parse(&password).map_err(|refusal| refusal.to_string())?;
+    let accepted = NewPassword::parse(&password, None).map_err(|refusal| refusal.to_string())?;
     let hash = compute_password_hash(accepted, salt).map_err(|error| error.to_string())?;
     Ok((password, hash))
 }

@@ -274,6 +274,7 @@ fn names_key_in_usage_and_entries() {
             account: ledger.accounts().remove(0),
             key: Some(KeyId::from_number(key)),
             rows,
+            free_queries: 0,
             dataset: "sales".to_owned(),
             request_id: "test".to_owned(),
             claim: None,

@@ -152,6 +152,11 @@ class PaymentRequired(StatusError):
         """Credits that are missing."""
         return self._count("shortfall")
 
+    @property
+    def allowed(self) -> int | None:
+        """Rows that a free query may ask for, where this one asks for more and the account has no credits."""
+        return self._count("allowed")
+
     def _count(self, name: str) -> int | None:
         found = self.refusal.details.get(name)
         return found if isinstance(found, int) else None

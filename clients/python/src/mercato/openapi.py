@@ -593,8 +593,9 @@ class Account(TypedDict):
     plan: Literal['free', 'prepaid']
     credits: int
     reserved: int
-    freeQueriesRemaining: int | None
-    freeQueriesResetAt: str | None
+    freeQueriesRemaining: int
+    freeRowsPerQuery: int
+    freeQueriesResetAt: str
     createdAt: str
     quota: AccountQuota
     keys: list[AccountKey]

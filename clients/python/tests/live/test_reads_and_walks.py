@@ -221,14 +221,17 @@ def test_free_plan_reads_in_parts(live: Live, tmp_path: Path) -> None:
     with mercato.Client(live.url, live.free_key) as client:
         lines = client.dataset("tpch-lineitem")
         cost = lines.query().cost()
-        assert (int(cost), cost.rows, cost.affordable) == (0, LINES, True)
-        assert sum(1 for _ in lines.stream(columns=["l_orderkey"], max_credits=0)) == LINES
-        assert len(lines.query(columns=["l_orderkey"], limit=12_000).to_list()) == 12_000
+        assert (int(cost), cost.rows, cost.affordable) == (LINES, LINES, False)
+        cost = lines.query(limit=450).cost()
+        assert (int(cost), cost.rows, cost.affordable) == (0, 450, True)
+        assert sum(1 for _ in lines.stream(columns=["l_orderkey"], limit=250, max_credits=0)) == 250
+        assert len(lines.query(columns=["l_orderkey"], limit=450, max_credits=0).to_list()) == 450
+        assert len(lines.query(columns=["l_orderkey"], limit=150).to_arrow()) == 150
         with pytest.raises(mercato.PaymentRequired):
             lines.download(tmp_path / "lines.csv")
         left = client.account()["freeQueriesRemaining"]
-    # Seven streams, and pages of 100, 1,000, 10,000 and 900 rows.
-    assert left == 100 - 7 - 4
+    # Streams and pages have 100 rows at most.
+    assert left == 100 - 3 - 5 - 2
 
 
 def test_poor_account_is_told(live: Live) -> None:

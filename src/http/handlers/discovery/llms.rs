@@ -12,9 +12,8 @@ use crate::http::handlers::query::price::Price;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
-use crate::limits::ledger::FREE_QUERIES_PER_MONTH;
 use crate::limits::mcp::SUMMARY_BYTES_MAX;
-use crate::words::{counted, shortened};
+use crate::words::{counted, grouped, shortened};
 
 /// Datasets that `llms.txt` names.
 const LLMS_DATASETS_MAX: usize = 100;
@@ -47,12 +46,12 @@ fn document(app: &App, snapshot: &Snapshot, base: &str) -> String {
     if let Some(about) = branding.about.choose(language) {
         let _infallible = writeln!(text, "{}\n", plain(about, ABOUT_CHARS_MAX * CHAR_BYTES_MAX));
     }
-    let count = snapshot.datasets().len();
+    let (count, plan) = (snapshot.datasets().len(), app.ledger.free_plan());
     let _infallible = write!(
         text,
         "{} can be found, described and sampled without a key. Rows are bought one credit each ({} EUR per 1,000 \
-         credits, VAT excluded), with an API key in the header `X-Api-Key`; an account that never bought credits has {FREE_QUERIES_PER_MONTH} \
-         free queries a month. An estimate is free and says the cost before.\n\n\
+         credits, VAT excluded), with an API key in the header `X-Api-Key`; an account has {} \
+         free queries a month of at most {} each, which are used before its credits. An estimate is free and says the cost before.\n\n\
          ## For agents\n\n\
          - [MCP]({base}/mcp): Model Context Protocol over HTTP (POST). Tools: search_datasets, describe_dataset, \
          sample_rows, estimate_cost, query_rows.\n\
@@ -67,6 +66,8 @@ fn document(app: &App, snapshot: &Snapshot, base: &str) -> String {
          - [Console]({base}/docs): try every call.\n",
         counted(count.try_into().unwrap_or(u64::MAX), "dataset"),
         Price::of(1_000).eur(),
+        grouped(plan.queries_per_month.into()),
+        counted(plan.rows_per_query, "row"),
     );
     if count > 0 {
         text.push_str("\n## Datasets\n\n");

@@ -51,13 +51,9 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             verified(&app.catalog, dataset.slug(), &version)?;
             (ToldRows { at_most: version.table.row_count().into(), at_least: None }, Spending::Download)
         }
-        purpose => {
+        Purpose::Page | Purpose::Stream => {
             let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
-            let rows = query.told_rows()?;
-            match purpose {
-                Purpose::Stream => (rows, Spending::Stream { limit: query.plan().limit() }),
-                _ => (rows, Spending::Query),
-            }
+            (query.told_rows()?, Spending::Rows { limit: query.plan().limit() })
         }
     };
     let Caller { account, key } = request.caller()?;

@@ -45,12 +45,19 @@ impl<'b> Buyer<'b> {
         })
     }
 
-    /// The charge of so many rows, under the claim of the key.
-    pub(in crate::http) fn charge(&self, rows: u64, slug: &str, claimed: &Claimed) -> ChargeRequest {
+    /// The charge of so many rows, under the claim of the key, with the free queries that are for its `limit`.
+    pub(in crate::http) fn charge(
+        &self,
+        rows: u64,
+        free_queries: u32,
+        slug: &str,
+        claimed: &Claimed,
+    ) -> ChargeRequest {
         ChargeRequest {
             account: self.account.clone(),
             key: self.key.map(KeyHandle::id),
             rows,
+            free_queries,
             dataset: slug.to_owned(),
             request_id: self.request_id.to_owned(),
             claim: claimed.claim,
@@ -94,7 +101,8 @@ impl<'o> Offer<'o> {
     ) -> Result<Self, ApiError> {
         let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
         let Buyer { account, key, at, .. } = buyer;
-        app.ledger.can_afford_anything(account, key, Spending::Query, claimed.claim.as_ref(), at)?;
+        let spending = Spending::Rows { limit: query.plan().limit() };
+        app.ledger.can_afford_anything(account, key, spending, claimed.claim.as_ref(), at)?;
         Ok(Self { app, buyer, slug, claimed, query })
     }
 
@@ -121,7 +129,8 @@ impl<'o> Offer<'o> {
             return Ok(());
         };
         let Buyer { account, key, at, .. } = self.buyer;
-        if self.app.ledger.estimate(account, key, rows, Spending::Query, at)?.affordable {
+        let spending = Spending::Rows { limit: self.query.plan().limit() };
+        if self.app.ledger.estimate(account, key, rows, spending, at)?.affordable {
             return Ok(());
         }
         // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.
@@ -135,7 +144,9 @@ impl<'o> Offer<'o> {
 
     /// Charges so many rows.
     pub(in crate::http) fn charge(&self, rows: u64) -> Result<PendingCharge, ApiError> {
-        PendingCharge::submit(&self.app.ledger, &self.buyer.charge(rows, self.slug, self.claimed))
+        let ledger = &self.app.ledger;
+        let free_queries = ledger.free_plan().queries_for(self.query.plan().limit());
+        PendingCharge::submit(ledger, &self.buyer.charge(rows, free_queries, self.slug, self.claimed))
     }
 }
 

@@ -242,6 +242,7 @@ impl File<'_> {
             account: request.caller()?.account.clone(),
             key: Some(request.caller()?.key.id()),
             rows: version.table.row_count().into(),
+            free_queries: 0,
             dataset: self.slug.to_owned(),
             request_id: request.request_id().to_owned(),
             claim: self.claim,

@@ -132,7 +132,8 @@ impl SetAside {
     ) -> Result<Self, ApiError> {
         let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
         let Buyer { account, key, at, .. } = buyer;
-        let spending = Spending::Stream { limit: query.plan().limit() };
+        let limit = query.plan().limit();
+        let spending = Spending::Rows { limit };
         if !claimed.is_paid {
             app.ledger.can_afford_anything(account, key, spending, None, at)?;
         }
@@ -145,7 +146,8 @@ impl SetAside {
         } else {
             query.told_rows()?.at_most
         };
-        let reservation = app.ledger.reserve(&buyer.charge(rows, slug, claimed))?;
+        let free_queries = app.ledger.free_plan().queries_for(limit);
+        let reservation = app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed))?;
         Ok(Self { reservation, total })
     }
 }

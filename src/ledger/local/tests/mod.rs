@@ -58,12 +58,30 @@ fn customer(ledger: &Ledger) -> AccountHandle {
 fn order(account: &AccountHandle, rows: u64, key: Option<&str>) -> ChargeRequest {
     let claim = key.map(|key| IdempotencyClaim::new(key, "", b"{}").unwrap());
     let (dataset, request_id) = ("orders".to_owned(), "r".to_owned());
-    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim, at: noon() }
+    ChargeRequest {
+        account: account.clone(),
+        key: None,
+        rows,
+        free_queries: 0,
+        dataset,
+        request_id,
+        claim,
+        at: noon(),
+    }
 }
 
 fn stream(account: &AccountHandle, rows: u64) -> ChargeRequest {
     let (dataset, request_id) = ("orders".to_owned(), "s".to_owned());
-    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at: noon() }
+    ChargeRequest {
+        account: account.clone(),
+        key: None,
+        rows,
+        free_queries: 0,
+        dataset,
+        request_id,
+        claim: None,
+        at: noon(),
+    }
 }
 
 fn charge(ledger: &Ledger, request: &ChargeRequest) -> Result<Receipt, ChargeError> {

@@ -1,6 +1,7 @@
--- Sells many pages at once. Accounts that cannot pay for all of theirs, or are on another plan, are left as they are.
+-- Sells many pages at once. Accounts that cannot pay for all of theirs, or not as they were taken to pay, are left as they are.
 -- $1 server, $2 batch; operations: $3 accounts, $4 credits, $5 free queries, $6 keys, $7 rows, $8 moments, $9 days,
--- $10 requests, $11 datasets; accounts: $12 ids, $13 whether they are on the free plan, $14 months; $15 free queries of a month
+-- $10 requests, $11 datasets; accounts: $12 ids, $13 whether they bought credits, $14 whether free queries are left,
+-- $15 free queries of a month (zero where no operation may use one), $16 months
 WITH op AS MATERIALIZED (
     SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[], $8::bigint[], $9::integer[],
                          $10::text[], $11::text[])
@@ -11,11 +12,12 @@ WITH op AS MATERIALIZED (
     SELECT op.*, nextval('entry_number') AS number
     FROM (SELECT op.* FROM op JOIN locked ON locked.id = op.account ORDER BY op.place) op
 ), wanted AS MATERIALIZED (
-    SELECT plan.id, plan.is_free, plan.month, sum(op.credits)::bigint AS credits, sum(op.free)::integer AS free,
+    SELECT plan.id, plan.has_bought, plan.has_free, plan.free_queries, plan.month, sum(op.credits)::bigint AS credits, sum(op.free)::integer AS free,
            count(*) FILTER (WHERE op.credits > 0) AS lines, max(op.number) FILTER (WHERE op.credits > 0) AS last
-    FROM unnest($12::bigint[], $13::boolean[], $14::integer[]) AS plan (id, is_free, month)
+    FROM unnest($12::bigint[], $13::boolean[], $14::boolean[], $15::integer[], $16::integer[])
+        AS plan (id, has_bought, has_free, free_queries, month)
     JOIN numbered op ON op.account = plan.id
-    GROUP BY plan.id, plan.is_free, plan.month
+    GROUP BY plan.id, plan.has_bought, plan.has_free, plan.free_queries, plan.month
 ), paid AS (
     UPDATE account AS a
     SET balance = a.balance - w.credits,
@@ -27,9 +29,10 @@ WITH op AS MATERIALIZED (
         entries = a.entries + w.lines,
         version = a.version + 1
     FROM wanted w
-    WHERE a.id = w.id AND a.closed_at IS NULL AND a.has_bought <> w.is_free AND a.balance >= w.credits
-      AND (w.free = 0
-           OR CASE WHEN w.month > a.free_month THEN 0 ELSE a.free_used END + w.free <= $15::integer)
+    WHERE a.id = w.id AND a.closed_at IS NULL AND a.has_bought = w.has_bought AND a.balance >= w.credits
+      AND CASE WHEN w.has_free
+               THEN CASE WHEN w.month > a.free_month THEN 0 ELSE a.free_used END + w.free <= w.free_queries
+               ELSE CASE WHEN w.month > a.free_month THEN 0 ELSE a.free_used END >= w.free_queries END
     RETURNING a.id, a.balance, w.credits AS taken, a.free_month, a.free_used, a.reserved, a.version
 ), sold AS MATERIALIZED (
     SELECT op.*,

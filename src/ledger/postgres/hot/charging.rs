@@ -13,22 +13,48 @@ use super::super::unsettled::{ChargeId, SentCharge};
 use super::jobs::{Job, Work};
 use crate::clock::UtcMonth;
 use crate::database::{Connection, Trouble};
-use crate::ledger::account::{AccountRecord, Balance, Plan};
+use crate::ledger::account::{AccountRecord, Balance};
 use crate::ledger::directory::{AccountHandle, Directory};
 use crate::ledger::id::{AccountId, KeyId};
 use crate::ledger::request::{ChargeRequest, Receipt, Undo};
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 
 const CHARGE: &str = include_str!("charge.sql");
 /// What the statement told of a batch that was applied.
 pub(in crate::ledger::postgres) const APPLIED: &str = "SELECT places, numbers, accounts, balances, months, used, reserved, versions FROM batch \
     WHERE server = $1 AND number = $2";
 
-/// The plan that an account is charged by, as the directory knows it.
+/// What decides how an account pays, as the directory knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Tariff {
-    is_free: bool,
+    has_bought: bool,
     month: UtcMonth,
+    /// Free queries of the month; zero while no request of the batch may use one.
+    free_queries: u32,
+    /// Whether requests that may use a free query do. The others take credits.
+    has_free: bool,
+}
+
+impl Tariff {
+    fn of(request: &ChargeRequest) -> Tariff {
+        let (balance, free_queries) = (request.account.balance(), request.free_queries);
+        Tariff {
+            has_bought: balance.has_bought,
+            month: request.at.month(),
+            free_queries,
+            has_free: balance.free_remaining(free_queries, request.at) > 0,
+        }
+    }
+
+    /// Takes in what a further request of the account needs. Says whether one statement can charge both.
+    fn covers(&mut self, other: Tariff) -> bool {
+        if (self.has_bought, self.month) != (other.has_bought, other.month) {
+            return false;
+        }
+        if self.free_queries == 0 {
+            *self = other;
+        }
+        other.free_queries == 0 || *self == other
+    }
 }
 
 /// The request of a job that can be charged with others in one statement, as far as the directory knows.
@@ -41,17 +67,7 @@ pub(in crate::ledger::postgres) fn plain<'j>(
     if request.claim.is_some() || request.key.is_some_and(has_caps) {
         return None;
     }
-    let balance = request.account.balance();
-    let is_plain = match balance.plan() {
-        Plan::Prepaid => true,
-        Plan::Free => request.rows <= FREE_ROWS_PER_QUERY_MAX && balance.free_remaining(request.at) > 0,
-    };
-    is_plain.then_some(request)
-}
-
-fn tariff(request: &ChargeRequest) -> Tariff {
-    let is_free = request.account.balance().plan() == Plan::Free;
-    Tariff { is_free, month: request.at.month() }
+    Some(request)
 }
 
 /// Charges the requests of jobs. Returns a receipt for each that was paid; the others were left undone. Shows the new balances.
@@ -95,26 +111,28 @@ struct Columns<'r> {
     requests: Vec<&'r str>,
     datasets: Vec<&'r str>,
     ids: Vec<i64>,
-    are_free: Vec<bool>,
+    have_bought: Vec<bool>,
+    have_free: Vec<bool>,
+    free_queries: Vec<i32>,
     months: Vec<i32>,
     /// Which request each operation is.
     places: Vec<usize>,
 }
 
 impl<'r> Columns<'r> {
-    /// A request whose account changed its plan, or whose month began, meanwhile, is left out.
+    /// A request is left out when its account bought credits, used its last free query, or began a month meanwhile.
     fn of(requests: &[&'r ChargeRequest]) -> Columns<'r> {
         let mut columns = Columns::default();
         let mut tariffs: BTreeMap<AccountId, Tariff> = BTreeMap::new();
         for (place, request) in requests.iter().enumerate() {
-            let now = tariff(request);
-            if *tariffs.entry(request.account.id()).or_insert(now) != now {
+            let now = Tariff::of(request);
+            if !tariffs.entry(request.account.id()).or_insert(now).covers(now) {
                 continue;
             }
             columns.places.push(place);
             columns.accounts.push(id(request.account.id()));
-            columns.credits.push(if now.is_free { 0 } else { signed(request.rows) });
-            columns.free.push(i32::from(now.is_free));
+            columns.credits.push(if now.has_free { 0 } else { signed(request.rows) });
+            columns.free.push(i32::from(now.has_free));
             columns.keys.push(request.key.map_or(0, |key| signed(key.number())));
             columns.rows.push(signed(request.rows));
             columns.moments.push(request.at.unix_millis());
@@ -122,10 +140,12 @@ impl<'r> Columns<'r> {
             columns.requests.push(&request.request_id);
             columns.datasets.push(&request.dataset);
         }
-        for (account, Tariff { is_free, month }) in tariffs {
+        for (account, tariff) in tariffs {
             columns.ids.push(id(account));
-            columns.are_free.push(is_free);
-            columns.months.push(month.number());
+            columns.have_bought.push(tariff.has_bought);
+            columns.have_free.push(tariff.has_free);
+            columns.free_queries.push(small(tariff.free_queries));
+            columns.months.push(tariff.month.number());
         }
         columns
     }
@@ -162,9 +182,10 @@ impl<'r> Columns<'r> {
                 &self.requests,
                 &self.datasets,
                 &self.ids,
-                &self.are_free,
+                &self.have_bought,
+                &self.have_free,
+                &self.free_queries,
                 &self.months,
-                &small(FREE_QUERIES_PER_MONTH),
             ],
         )
     }
@@ -186,25 +207,26 @@ fn receipts(
     let mut receipts: Vec<Option<Receipt>> = requests.iter().map(|_| None).collect();
     let mut accounts = paid_accounts(row, columns);
     let sold = list::<i32>(row, 0).into_iter().zip(list::<i64>(row, 1));
-    let sold: Vec<(&ChargeRequest, usize, u64)> = sold
-        .filter_map(|(place, number)| {
-            let place = usize::try_from(place).ok()?.checked_sub(1)?;
-            let place = *columns.places.get(place)?;
-            Some((*requests.get(place)?, place, unsigned(number)))
+    let sold: Vec<Sold> = sold
+        .filter_map(|(operation, number)| {
+            let operation = usize::try_from(operation).ok()?.checked_sub(1)?;
+            let place = *columns.places.get(operation)?;
+            let is_free = *columns.free.get(operation)? > 0;
+            Some(Sold { request: *requests.get(place)?, place, is_free, number: unsigned(number) })
         })
         .collect();
     let mut handles: HashMap<AccountId, &AccountHandle> = HashMap::new();
-    for (request, ..) in &sold {
-        handles.insert(request.account.id(), &request.account);
-        if let Some(paid) = accounts.get_mut(&request.account.id()) {
-            give_back(&mut paid.balance, request);
+    for one in &sold {
+        let account = &one.request.account;
+        handles.insert(account.id(), account);
+        if let Some(paid) = accounts.get_mut(&account.id()) {
+            one.give_back(&mut paid.balance);
         }
     }
-    for (request, place, number) in sold {
-        let Some(paid) = accounts.get_mut(&request.account.id()) else { continue };
-        let receipt = receipt(request, &mut paid.balance, number);
-        if let Some(slot) = receipts.get_mut(place) {
-            *slot = Some(receipt);
+    for one in sold {
+        let Some(paid) = accounts.get_mut(&one.request.account.id()) else { continue };
+        if let Some(slot) = receipts.get_mut(one.place) {
+            *slot = Some(one.receipt(&mut paid.balance));
         }
     }
     for (account, paid) in accounts {
@@ -224,14 +246,14 @@ fn receipts(
 fn paid_accounts(row: &Row, columns: &Columns<'_>) -> HashMap<AccountId, Paid> {
     let (balances, months, used) = (list::<i64>(row, 3), list::<i32>(row, 4), list::<i32>(row, 5));
     let (reserved, versions) = (list::<i64>(row, 6), list::<i64>(row, 7));
-    let free: HashMap<i64, bool> =
-        columns.ids.iter().copied().zip(columns.are_free.iter().copied()).collect();
+    let bought: HashMap<i64, bool> =
+        columns.ids.iter().copied().zip(columns.have_bought.iter().copied()).collect();
     let numbers = balances.into_iter().zip(months).zip(used).zip(reserved.into_iter().zip(versions));
     let accounts = list::<i64>(row, 2).into_iter().zip(numbers);
     let paid = accounts.map(|(account, (((credits, month), used), (reserved, version)))| {
         let balance = Balance {
             credits: unsigned(credits),
-            has_bought: !free.get(&account).copied().unwrap_or(false),
+            has_bought: bought.get(&account).copied().unwrap_or(false),
             free_month: UtcMonth::from_number(month),
             free_used: not_negative(used),
         };
@@ -241,26 +263,38 @@ fn paid_accounts(row: &Row, columns: &Columns<'_>) -> HashMap<AccountId, Paid> {
     paid.collect()
 }
 
-const fn give_back(balance: &mut Balance, request: &ChargeRequest) {
-    if balance.has_bought {
-        balance.credits = balance.credits.saturating_add(request.rows);
-    } else {
-        balance.free_used = balance.free_used.saturating_sub(1);
-    }
+/// A request that was sold.
+struct Sold<'r> {
+    request: &'r ChargeRequest,
+    /// Its place among the requests of the batch.
+    place: usize,
+    is_free: bool,
+    /// Of its entry, where it has one.
+    number: u64,
 }
 
-fn receipt(request: &ChargeRequest, balance: &mut Balance, number: u64) -> Receipt {
-    let charged = if balance.has_bought { request.rows } else { 0 };
-    let free_month = (!balance.has_bought).then_some(balance.free_month);
-    balance.credits = balance.credits.saturating_sub(charged);
-    balance.free_used = balance.free_used.saturating_add(u32::from(free_month.is_some()));
-    Receipt {
-        charged,
-        remaining: balance.credits,
-        free_queries_remaining: free_month.map(|_| balance.free_remaining(request.at)),
-        replayed: false,
-        caps: Vec::new(),
-        undo: undo(request, if charged > 0 { number } else { 0 }, charged, free_month),
+impl Sold<'_> {
+    const fn give_back(&self, balance: &mut Balance) {
+        if self.is_free {
+            balance.free_used = balance.free_used.saturating_sub(1);
+        } else {
+            balance.credits = balance.credits.saturating_add(self.request.rows);
+        }
+    }
+
+    fn receipt(&self, balance: &mut Balance) -> Receipt {
+        let charged = if self.is_free { 0 } else { self.request.rows };
+        balance.credits = balance.credits.saturating_sub(charged);
+        balance.free_used = balance.free_used.saturating_add(self.is_free.into());
+        let sequence = if charged > 0 { self.number } else { 0 };
+        let free_month = self.is_free.then_some(balance.free_month);
+        Receipt {
+            charged,
+            remaining: balance.credits,
+            replayed: false,
+            caps: Vec::new(),
+            undo: undo(self.request, sequence, charged, free_month),
+        }
     }
 }
 

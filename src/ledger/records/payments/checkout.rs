@@ -39,6 +39,8 @@ pub struct Checkout {
     pub price: Price,
     /// When the customer ordered.
     pub created_at: Moment,
+    /// When the customer gave it up. A payment that still comes counts.
+    pub cancelled_at: Option<Moment>,
     /// The payment, once it came.
     pub paid: Option<Paid>,
     /// Cents of the gross price that went back to the customer.
@@ -69,6 +71,8 @@ pub enum CheckoutState {
     Open,
     /// It was not paid in time. A payment that still comes counts.
     Lapsed,
+    /// The customer gave it up. A payment that still comes counts.
+    Cancelled,
     /// It was paid.
     Paid,
     /// It was paid, and a part of the price went back.
@@ -85,6 +89,7 @@ impl CheckoutState {
         match self {
             CheckoutState::Open => "open",
             CheckoutState::Lapsed => "lapsed",
+            CheckoutState::Cancelled => "cancelled",
             CheckoutState::Paid => "paid",
             CheckoutState::PartlyRefunded => "partlyRefunded",
             CheckoutState::Refunded => "refunded",
@@ -96,6 +101,9 @@ impl CheckoutState {
 impl Checkout {
     /// Its state at a moment.
     pub fn state(&self, now: Moment) -> CheckoutState {
+        if self.paid.is_none() && self.cancelled_at.is_some() {
+            return CheckoutState::Cancelled;
+        }
         if self.paid.is_none() {
             let end = self.created_at.plus_seconds(CHECKOUT_SECONDS);
             return if now < end { CheckoutState::Open } else { CheckoutState::Lapsed };
@@ -168,6 +176,7 @@ mod tests {
             credits,
             price: Price::with_vat(gross, 0).unwrap(),
             created_at: Moment::from_unix_millis(0),
+            cancelled_at: None,
             paid: None,
             refunded: 0,
             disputed: 0,
@@ -200,6 +209,10 @@ mod tests {
         let (soon, late) = (Moment::from_unix_millis(1), Moment::from_unix_millis(CHECKOUT_SECONDS * 1_000));
         let open = checkout(10, 100);
         assert_eq!((open.state(soon), open.state(late)), (CheckoutState::Open, CheckoutState::Lapsed));
+        let cancelled = Checkout { cancelled_at: Some(soon), ..checkout(10, 100) };
+        assert_eq!(cancelled.state(late), CheckoutState::Cancelled);
+        let paid_late = Checkout { paid: paid.clone(), ..cancelled };
+        assert_eq!(paid_late.state(late), CheckoutState::Paid);
         for (refunded, disputed, state) in [
             (0, 0, CheckoutState::Paid),
             (99, 0, CheckoutState::PartlyRefunded),

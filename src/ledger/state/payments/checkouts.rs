@@ -2,6 +2,7 @@
 //!
 //! A payment is compared with its checkout before anything changes. Does not depend on providers.
 
+use crate::clock::Moment;
 use crate::ledger::checkout::{Checkout, CheckoutId, CheckoutState, Paid};
 use crate::ledger::codec::Record;
 use crate::ledger::error::ChargeError;
@@ -35,6 +36,7 @@ impl State {
             credits: new.credits,
             price: new.price.clone(),
             created_at: new.at,
+            cancelled_at: None,
             paid: None,
             refunded: 0,
             disputed: 0,
@@ -45,6 +47,23 @@ impl State {
         self.written.changes.put(key_space::checkout_of(new.account, checkout.id.number), Vec::new());
         self.put_checkout(&checkout);
         Ok(checkout)
+    }
+
+    /// Notes that the customer gave a checkout up, unless it is paid. Returns it as it is now.
+    pub(in crate::ledger) fn cancel_checkout(
+        &mut self,
+        account: AccountId,
+        id: CheckoutId,
+        at: Moment,
+    ) -> Result<Option<Checkout>, ChargeError> {
+        let found = self.checkout(id)?.filter(|checkout| checkout.account == account);
+        let Some(mut checkout) = found else { return Ok(None) };
+        if checkout.paid.is_none() && checkout.cancelled_at.is_none() {
+            self.latest = self.latest.max(at);
+            checkout.cancelled_at = Some(at);
+            self.put_checkout(&checkout);
+        }
+        Ok(Some(checkout))
     }
 
     /// Gives the credits of a paid checkout, once.

@@ -6,10 +6,11 @@ use super::created;
 use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
 use super::key_view::{is_valid, limits, state};
 use super::keys::name;
+use super::once::{self, ONCE};
+use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
-use crate::http::{App, random_bytes};
 use crate::ledger::{ChargeError, KeyId, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
@@ -62,12 +63,12 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::change(app, request, |app, request, area| {
         let key = own_key(app, &area, request)?;
-        let known: Vec<&str> = ["action", "grace"].into_iter().chain(FIELDS).collect();
+        let known: Vec<&str> = ["action", "grace", ONCE].into_iter().chain(FIELDS).collect();
         let form = Form::read(request, &known)?;
         match form.raw("action") {
             "rename" => rename(app, request, &area, &key, form.text("label")),
             "limit" => limit(app, request, &area, &key, TypedKey::of(&form)),
-            "rotate" => rotate(app, request, &area, &key, form.raw("grace")),
+            "rotate" => rotate(app, request, &area, &key, &form),
             "revoke" => {
                 app.ledger.revoke_key(key.id, request.now())?;
                 Ok(area.visit.redirect(request, &Done::Revoked.at(&area.visit.link("/account/keys"))))
@@ -121,9 +122,9 @@ fn rotate(
     request: &Incoming,
     area: &Area,
     key: &KeyView,
-    grace: &str,
+    form: &Form,
 ) -> Result<Response, ApiError> {
-    let grace_seconds = match grace {
+    let grace_seconds = match form.raw("grace") {
         "none" => 0,
         "hour" => 3_600,
         "day" => 86_400,
@@ -137,12 +138,20 @@ fn rotate(
             ));
         }
     };
+    let random = once::random(area, form.raw(ONCE))?;
+    if let Some(shown) = once::made_before(app, request, area, random)? {
+        return Ok(shown);
+    }
     if !is_valid(key, request.now()) {
         return page(app, request, area, key, Faults::default());
     }
-    match app.ledger.rotate_key(key.id, "", grace_seconds, random_bytes()?, request.now()) {
+    match app.ledger.rotate_key(key.id, "", grace_seconds, random, request.now()) {
         Ok(created) => created::page(request, area, &created),
         Err(ChargeError::Invalid { .. }) => {
+            // The same form may have made it at the same time.
+            if let Some(shown) = once::made_before(app, request, area, random)? {
+                return Ok(shown);
+            }
             let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));
             page(app, request, area, key, Faults { rotate: Some(full), ..Faults::default() })
         }
@@ -170,7 +179,7 @@ fn page(
     faults: Faults,
 ) -> Result<Response, ApiError> {
     let (words, numbers, now) = (area.words, area.visit.numbers, request.now());
-    let title = fill(words.key_of, name(key));
+    let (title, once) = (fill(words.key_of, name(key)), once::text()?);
     let has_fault = faults.label.is_some() || faults.rotate.is_some() || faults.limits.is_some();
     let used = key.last_used_at.map_or_else(|| words.never.to_owned(), |at| numbers.minute(at));
     let mut facts = vec![
@@ -186,7 +195,7 @@ fn page(
         words,
         facts,
         datasets: key.limits.datasets.to_vec(),
-        forms: is_valid(key, now).then(|| Forms::new(area, key, faults)),
+        forms: is_valid(key, now).then(|| Forms::new(area, key, faults, once)),
         keys: area.visit.link("/account/keys").to_string(),
     };
     let status = if has_fault { 422 } else { 200 };
@@ -194,7 +203,7 @@ fn page(
 }
 
 impl Forms {
-    fn new(area: &Area, key: &KeyView, faults: Faults) -> Self {
+    fn new(area: &Area, key: &KeyView, faults: Faults, once: String) -> Self {
         let (words, here) = (area.words, own_url(area, key.id));
         let grace = [
             ("none", words.grace_none),
@@ -212,6 +221,7 @@ impl Forms {
             limit: limits.limits_form(area, &here, limit_faults),
             rotate: FormView::new(&here, words.rotate)
                 .hidden("action", "rotate")
+                .hidden(ONCE, once)
                 .problem(faults.rotate)
                 .input(Input::new("rotate", "grace", "select", words.grace).choices(&grace)),
             revoke: FormView::new(&here, words.revoke).hidden("action", "revoke").dangerous(),

@@ -5,10 +5,11 @@ use askama::Template;
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
 use super::key_view::{is_valid, limits, state};
+use super::once::{self, ONCE};
+use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::http::{App, random_bytes};
 use crate::ledger::{ChargeError, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::limits::site::ACCOUNT_LINES_MAX;
@@ -59,9 +60,14 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// Makes a key and shows it, once.
 pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::change(app, request, |app, request, area| {
-        let form = Form::read(request, &FIELDS)?;
+        let known: Vec<&str> = FIELDS.into_iter().chain([ONCE]).collect();
+        let form = Form::read(request, &known)?;
         let typed = TypedKey::of(&form);
         let now = request.now();
+        let random = once::random(&area, form.raw(ONCE))?;
+        if let Some(shown) = once::made_before(app, request, &area, random)? {
+            return Ok(shown);
+        }
         if area.must_confirm {
             let page = page(app, request, &area, &typed, KeyFaults::default())?;
             return Ok(page.with_status(403));
@@ -70,9 +76,13 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             Ok(new) => new,
             Err(faults) => return page(app, request, &area, &typed, faults),
         };
-        match app.ledger.create_limited_key(area.account.id(), &label, random_bytes()?, limits, now) {
+        match app.ledger.create_limited_key(area.account.id(), &label, random, limits, now) {
             Ok(key) => created::page(request, &area, &key),
             Err(ChargeError::Invalid { .. }) => {
+                // The same form may have made it at the same time.
+                if let Some(shown) = once::made_before(app, request, &area, random)? {
+                    return Ok(shown);
+                }
                 let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));
                 page(app, request, &area, &typed, KeyFaults::whole(full))
             }
@@ -103,13 +113,14 @@ fn page(
         manage: fill(words.manage_key, name(key)),
     };
     let status = if faults.is_empty() { 200 } else { 422 };
+    let once = once::text()?;
     let page = KeysPage {
         frame: area.frame(words.keys),
         head: area.head(Tab::Keys, words.keys, &[Done::Revoked]),
         words,
         keys: keys.iter().take(ACCOUNT_LINES_MAX).map(line).collect(),
         more: (more > 0).then(|| fill(words.and_more, more)),
-        form: (!area.must_confirm).then(|| typed.form(area, faults)),
+        form: (!area.must_confirm).then(|| typed.form(area, faults).hidden(ONCE, once)),
     };
     Ok(area.visit.answer(request, &page, Cache::NoStore)?.with_status(status))
 }

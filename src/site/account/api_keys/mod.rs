@@ -5,3 +5,4 @@ pub(in crate::site::account) mod key;
 pub(in crate::site::account) mod key_form;
 pub(in crate::site) mod key_view;
 pub(in crate::site::account) mod keys;
+mod once;

@@ -36,6 +36,8 @@ pub struct Offer {
     action: String,
     packs: Vec<PackLine>,
     said: &'static str,
+    /// What becomes of the free queries.
+    free: Option<String>,
     problem: Option<&'static str>,
     is_open: bool,
     purchases: Vec<PurchaseLine>,
@@ -68,11 +70,13 @@ impl Offer {
         let provider = app.payments.provider();
         let is_click = provider.is_some_and(Provider::is_paid_by_click);
         let sale = &visit.branding.sale;
+        let left = app.ledger.free_queries_remaining(&area.account, visit.now);
         Ok(Self {
             words,
             action: visit.link("/account/credits").to_string(),
             packs: sale.packs.iter().filter_map(|pack| PackLine::of(visit, words, *pack)).collect(),
             said: if is_click { words.demo_said } else { words.pay_said },
+            free: (left > 0).then(|| fill(words.free_stays, visit.numbers.integer(left.into()))),
             problem,
             is_open: provider.is_some(),
             purchases: page.purchases.iter().map(|bought| PurchaseLine::of(area, words, bought)).collect(),
@@ -120,6 +124,7 @@ pub fn state(words: &'static BuyingWords, state: CheckoutState) -> &'static str 
     match state {
         CheckoutState::Open => words.open,
         CheckoutState::Lapsed => words.lapsed,
+        CheckoutState::Cancelled => words.cancelled,
         CheckoutState::Paid => words.paid,
         CheckoutState::PartlyRefunded => words.partly_refunded,
         CheckoutState::Refunded => words.refunded,

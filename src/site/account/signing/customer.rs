@@ -27,9 +27,15 @@ impl Customer {
         Some(Self { session, account, login })
     }
 
-    /// Whether the free plan waits for the confirmation of the address. Nobody can confirm one where no mail is sent, and an
-    /// account that has bought credits has no free plan.
+    /// Whether the free plan waits for the confirmation of the address. Nobody can confirm one where no mail is sent, and
+    /// nobody who has bought credits has to.
     pub fn must_confirm(&self, app: &App) -> bool {
-        app.mailer.is_some() && self.login.confirmed_at.is_none() && self.account.plan() == Plan::Free
+        awaits_confirmation(app, &self.login)
     }
+}
+
+/// Whether nobody signs in with a login before its address is confirmed.
+pub fn awaits_confirmation(app: &App, login: &Login) -> bool {
+    let is_free = || app.ledger.account(login.account).is_none_or(|account| account.plan() == Plan::Free);
+    app.mailer.is_some() && login.confirmed_at.is_none() && is_free()
 }

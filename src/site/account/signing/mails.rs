@@ -1,4 +1,5 @@
-//! The mails of the account area: to confirm an address, to set a password, and to inform the owner of an account of a sign-up.
+//! The mails of the account area: to confirm an address, to set a password, and to inform the owner of an account of a sign-up, of a
+//! changed password, and of guessed ones.
 //!
 //! The thread of the mailer looks the address up, makes the token and writes the text. So the request that causes it does the same
 //! work whether there is an account. Links begin with the configured public address, never with the `Host` of a request.
@@ -25,6 +26,12 @@ words! {
         reset_subject: "Set a new password at {}", "Imposta una nuova password su {}";
         reset: "Somebody has asked for a new password for your account at {}. If that was you, set it here:\n\n{}\n\nThe link works once, within an hour. If it was not you, do nothing: the password stays as it is.",
             "Qualcuno ha chiesto una nuova password per il tuo account su {}. Se sei tu, impostala qui:\n\n{}\n\nIl collegamento vale una volta sola, entro un’ora. Se non sei tu, non fare nulla: la password resta com’è.";
+        changed_subject: "Your password at {} was changed", "La tua password su {} è cambiata";
+        changed: "The password of your account at {} was changed a moment ago. If that was you, there is nothing to do. If it was not you, set a new one at once:\n\n{}",
+            "La password del tuo account su {} è appena cambiata. Se sei stato tu, non c’è nulla da fare. Se non sei stato tu, impostane subito una nuova:\n\n{}";
+        guessed_subject: "Wrong passwords for your account at {}", "Password errate per il tuo account su {}";
+        guessed: "Somebody has typed too many wrong passwords for your account at {} and has to wait for a quarter of an hour. You can still sign in on devices that you have used before. If it was you and you have forgotten the password, set a new one here:\n\n{}\n\nIf it was not you, do nothing, as long as the password is hard to guess.",
+            "Qualcuno ha digitato troppe password errate per il tuo account su {} e deve attendere un quarto d’ora. Tu puoi comunque accedere dai dispositivi già usati. Se sei stato tu e hai dimenticato la password, impostane una nuova qui:\n\n{}\n\nSe non sei stato tu, non fare nulla, purché la password sia difficile da indovinare.";
     }
 }
 
@@ -37,6 +44,10 @@ pub enum Purpose {
     Taken,
     /// To set a new password.
     Reset,
+    /// To inform the owner of an account that its password is another one.
+    Changed,
+    /// To inform the owner of an account that somebody guesses its password.
+    Guessed,
 }
 
 /// Has a mail written and sent to an address, in the language of the visit. Nothing is sent where the address has no account,
@@ -45,7 +56,7 @@ pub fn send(app: &App, visit: &Visit, purpose: Purpose, email: &Email) {
     let Some(mailer) = &app.mailer else { return };
     let page = visit.link(match purpose {
         Purpose::Confirm => "/account/confirm",
-        Purpose::Taken => "/account/forgot",
+        Purpose::Taken | Purpose::Changed | Purpose::Guessed => "/account/forgot",
         Purpose::Reset => "/account/reset",
     });
     let draft = Draft {
@@ -79,6 +90,8 @@ impl Draft {
         let (words, page) = (self.words, &self.page);
         let (subject, text, page) = match self.purpose {
             Purpose::Taken => (words.taken_subject, words.taken, page.clone()),
+            Purpose::Changed => (words.changed_subject, words.changed, page.clone()),
+            Purpose::Guessed => (words.guessed_subject, words.guessed, page.clone()),
             Purpose::Confirm if login.confirmed_at.is_some() => return None,
             Purpose::Confirm => {
                 let page = page.with("token", self.token(&login, TokenPurpose::ConfirmEmail)?);

@@ -3,6 +3,7 @@
 pub(in crate::site::account) mod ask;
 pub(in crate::site::account) mod confirm;
 pub(in crate::site::account) mod customer;
+pub(in crate::site::account) mod device;
 pub(in crate::site::account) mod forgot;
 pub(in crate::site::account) mod mails;
 pub(in crate::site::account) mod password;

@@ -3,7 +3,7 @@
 use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
 use crate::http::errors::ApiError;
 use crate::http::{App, random_bytes};
-use crate::ledger::PasswordHash;
+use crate::ledger::{Email, PasswordHash};
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::form_view::Input;
@@ -46,7 +46,9 @@ impl Refused {
     ) -> Result<Self, ApiError> {
         match refusal {
             SignInRefusal::Wrong => Ok(Self::unprocessable(wrong)),
-            SignInRefusal::Throttled(throttled) => Ok(Self::throttled(words, throttled)),
+            SignInRefusal::Throttled(throttled) | SignInRefusal::Guessing(throttled) => {
+                Ok(Self::throttled(words, throttled))
+            }
             SignInRefusal::Password(error) => Self::of_password(words, error),
         }
     }
@@ -73,11 +75,12 @@ pub fn new_input(
         .required()
 }
 
-/// Why a password is not accepted.
-pub fn fault(words: &'static AccountWords, typed: &str) -> Option<String> {
-    NewPassword::parse(typed).err().map(|refusal| match refusal {
+/// Why a password is not accepted. `email` is the address of the account, where it is known.
+pub fn fault(words: &'static AccountWords, typed: &str, email: Option<&Email>) -> Option<String> {
+    NewPassword::parse(typed, email).err().map(|refusal| match refusal {
         PasswordRefusal::TooShort => fill(words.password_short, PASSWORD_CHARS_MIN),
         PasswordRefusal::TooLong => fill(words.password_long, PASSWORD_CHARS_MAX),
+        PasswordRefusal::Address => words.password_address.to_owned(),
         PasswordRefusal::Common => words.password_common.to_owned(),
     })
 }
@@ -87,9 +90,10 @@ pub fn hash(
     app: &App,
     words: &'static AccountWords,
     typed: &str,
+    email: Option<&Email>,
 ) -> Result<Result<PasswordHash, Refused>, ApiError> {
-    let Ok(password) = NewPassword::parse(typed) else {
-        return Ok(Err(Refused::unprocessable(fault(words, typed).unwrap_or_default())));
+    let Ok(password) = NewPassword::parse(typed, email) else {
+        return Ok(Err(Refused::unprocessable(fault(words, typed, email).unwrap_or_default())));
     };
     match app.sign_ins.passwords().hash(password, random_bytes()?) {
         Ok(hash) => Ok(Ok(hash)),

@@ -5,6 +5,7 @@
 use askama::Template;
 
 use super::ask::LostWay;
+use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
@@ -60,7 +61,7 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let refuse = |refused: Refused| {
         page(app, &visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
     };
-    let token = match (TokenHash::of_presented(typed), password::fault(words, password)) {
+    let token = match (TokenHash::of_presented(typed), password::fault(words, password, None)) {
         (Some(token), None) => token,
         (None, password) => return page(app, &visit, request, typed, Faults { password, ..wrong() }),
         (_, password) => return page(app, &visit, request, typed, Faults { password, ..Faults::default() }),
@@ -69,17 +70,24 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return refuse(Refused::throttled(words, throttled));
     }
-    let hash = match password::hash(app, words, password)? {
+    let hash = match password::hash(app, words, password, None)? {
         Ok(hash) => hash,
         Err(refused) => {
             app.sign_ins.forgive_reset(address, now);
             return refuse(refused);
         }
     };
-    if app.ledger.redeem_token(token, &Redemption::ResetPassword(hash), now)? == Redeemed::Refused {
+    let Redeemed::By(account) = app.ledger.redeem_token(token, &Redemption::ResetPassword(hash), now)? else {
         return page(app, &visit, request, typed, wrong());
-    }
+    };
     app.sign_ins.forgive_reset(address, now);
+    // The token came by mail, or from the operator, who knows whom they gave it to.
+    if app.mailer.is_some() {
+        app.ledger.confirm_email(account, now)?;
+    }
+    if let Some(login) = app.ledger.login(account) {
+        mails::send(app, &visit, Purpose::Changed, &login.email);
+    }
     let to = Done::Reset.at(&visit.link("/account/sign-in"));
     Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
 }

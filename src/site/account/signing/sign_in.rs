@@ -1,19 +1,25 @@
 //! `/account/sign-in` and `/account/sign-out`.
 //!
 //! Every sign-in opens a session with a new token and ends the session of the cookie, so a token planted before it is void.
-//! The answer to a wrong password is the same for addresses with and without an account.
+//! The answer to a wrong password is the same for addresses with and without an account, and, where mail is sent, for an address
+//! that is not confirmed.
 
 use askama::Template;
 
 use super::ask::{LostWay, SignUpWay};
+use super::customer;
+use super::device;
+use super::mails::{self, Purpose};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
+use crate::access::SignInRefusal;
+use crate::clock::Moment;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::{App, random_bytes};
-use crate::ledger::{ChargeError, Login, PlainToken};
+use crate::ledger::{ChargeError, Email, Login, PlainToken};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -65,22 +71,56 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let (email, next, now) = (form.text("email"), form.text(NEXT), request.now());
     let words = AccountWords::of(visit.language);
     let address = request.client_address(&app.trusted_proxies);
-    let opened = match app.sign_ins.check(email, form.raw("password"), address, now) {
-        Ok(login) => open(app, &login, request)?,
+    let wrong = if app.mailer.is_some() { words.credentials_wrong_mail } else { words.credentials_wrong };
+    let mark = device::of(request, &visit);
+    let login = match app.sign_ins.check(email, form.raw("password"), address, mark, now) {
+        Ok(login) => login,
         Err(refusal) => {
-            let refused = Refused::of_sign_in(words, refusal, words.credentials_wrong)?;
+            if matches!(refusal, SignInRefusal::Guessing(_)) {
+                warn(app, &visit, email, now);
+            }
+            let refused = Refused::of_sign_in(words, refusal, wrong)?;
             return page(app, &visit, request, email, next, Some(refused));
         }
     };
-    let Some(token) = opened else {
-        let refused = Refused::unprocessable(words.credentials_wrong);
+    if customer::awaits_confirmation(app, &login) {
+        remind(app, &visit, &login, request);
+        let refused = Refused::unprocessable(wrong);
+        return page(app, &visit, request, email, next, Some(refused));
+    }
+    let Some(token) = open(app, &login, request)? else {
+        let refused = Refused::unprocessable(wrong);
         return page(app, &visit, request, email, next, Some(refused));
     };
     if let Some(before) = session::of(app, request, &visit) {
         app.ledger.end_session(before.token(), now)?;
     }
-    let cookie = session::opened(&visit, &token);
-    Ok(visit.redirect(request, &target(&visit, next)).with_header("Set-Cookie", cookie))
+    let response = visit.redirect(request, &target(&visit, next));
+    let response = response.with_header("Set-Cookie", session::opened(&visit, &token));
+    Ok(match device::remembered(&visit, &login)? {
+        Some(cookie) => response.with_header("Set-Cookie", cookie),
+        None => response,
+    })
+}
+
+/// Has another mail sent to an address that is not confirmed yet. The attempt counts like one with a wrong password, so that
+/// nothing tells the two apart.
+fn remind(app: &App, visit: &Visit, login: &Login, request: &Incoming) {
+    let (address, now) = (request.client_address(&app.trusted_proxies), request.now());
+    app.sign_ins.count_failure(&login.email, address, now);
+    if app.sign_ins.admit_mail(&login.email, address, now).is_ok() {
+        mails::send(app, visit, Purpose::Confirm, &login.email);
+    }
+}
+
+/// Tells the owner of an address once a day that somebody guesses passwords. Nothing is sent where it has no account.
+fn warn(app: &App, visit: &Visit, typed: &str, now: Moment) {
+    if let Ok(email) = Email::parse(typed)
+        && app.mailer.is_some()
+        && app.sign_ins.admit_warning(&email, now).is_ok()
+    {
+        mails::send(app, visit, Purpose::Guessed, &email);
+    }
 }
 
 /// Ends the session of the cookie. The answer is the same without one.

@@ -12,7 +12,6 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{ChargeError, Email, SignUp};
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -62,7 +61,9 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let refuse = |refused: Refused| {
         page(app, &visit, request, (typed, next), Faults { refused: Some(refused), ..Faults::default() })
     };
-    let email = match (Email::parse(typed), password::fault(words, password)) {
+    let email = Email::parse(typed);
+    let fault = password::fault(words, password, email.as_ref().ok());
+    let email = match (email, fault) {
         (Ok(email), None) => email,
         (email, password) => {
             let email = email.err().map(|_| words.email_wrong.to_owned());
@@ -73,7 +74,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     if let Err(throttled) = app.sign_ins.admit_sign_up(address, request.now()) {
         return refuse(Refused::throttled(words, throttled));
     }
-    let hash = match password::hash(app, words, password)? {
+    let hash = match password::hash(app, words, password, Some(&email))? {
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
@@ -109,7 +110,12 @@ fn page(
     let has_fault = faults.email.is_some() || faults.password.is_some();
     let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
     let retry = faults.refused.as_ref().and_then(|refused| refused.retry_after_seconds);
-    let free = fill(words.sign_up_said, visit.numbers.integer(FREE_QUERIES_PER_MONTH.into()));
+    let plan = app.ledger.free_plan();
+    let queries = visit.numbers.integer(plan.queries_per_month.into());
+    let said = match plan.queries_per_month {
+        0 => words.sign_up_paid.to_owned(),
+        _ => fill(&fill(words.sign_up_said, queries), visit.numbers.integer(plan.rows_per_query)),
+    };
     let form = FormView::new(&visit.link("/account/sign-up"), words.sign_up)
         .problem(faults.refused.map(|refused| refused.text))
         .input(
@@ -123,7 +129,7 @@ fn page(
     let page = SignUpPage {
         frame: visit.frame(Section::Account, words.sign_up, words.sign_in_said).no_index(),
         words,
-        said: fill(&free, visit.numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
+        said,
         closed: (!app.takes_sign_ups).then(|| Ask::new(visit, words.closed, words.closed_operator)),
         form: leading_on(form, next),
         sign_in: linking_on(&visit.link("/account/sign-in"), next).to_string(),

@@ -249,11 +249,11 @@ fn cost(opened: &Opened<'_>, count: Option<Count>) -> Option<String> {
     if let Some(Count::Many { at_most, .. }) = count {
         let rows = at_most.min(STREAM_LIMIT_MAX);
         let credits = fill(words.view_costs_at_most, numbers.integer(rows));
-        return Some(fill(&credits, numbers.price(rows)));
+        return Some(fill(&credits, opened.visit.price(rows)));
     }
     let Some(Count::Exact(rows)) = count else { return None };
     let credits = counted(words.view_costs_one, words.view_costs, rows, &numbers.integer(rows));
-    Some(fill(&credits, numbers.price(rows)))
+    Some(fill(&credits, opened.visit.price(rows)))
 }
 
 /// Notes for programs, by the number of rows.

@@ -1,7 +1,7 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
 use crate::http::errors::ApiError;
-use crate::ledger::{Plan, Spending};
+use crate::ledger::Spending;
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
@@ -62,7 +62,8 @@ impl Running {
         let mut offers = vec![page(opened, customer, count)?];
         match count {
             Count::Exact(rows) => {
-                let price = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
+                let sold = rows.min(STREAM_LIMIT_MAX);
+                let price = price(opened, customer, sold, sold)?;
                 offers.push(file(opened, rows, price));
             }
             Count::Many { at_most, .. } => offers.push(long_file(opened, customer, at_most)?),
@@ -81,7 +82,7 @@ fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer,
         }
         _ => (VIEW_ROWS_PER_PAGE, fill(words.run_show_first, numbers.integer(VIEW_ROWS_PER_PAGE))),
     };
-    let (price, buy) = price(opened, customer, rows)?;
+    let (price, buy) = price(opened, customer, rows, VIEW_ROWS_PER_PAGE)?;
     let hidden = vec![("version", opened.dataset.current.version.to_string())];
     let buttons = vec![Button { format: None, text }];
     Ok(Offer { name: words.run.to_owned(), action: action(opened, "query"), hidden, price, buy, buttons })
@@ -92,7 +93,7 @@ fn long_file(opened: &Opened<'_>, customer: &Customer, at_most: u64) -> Result<O
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (longest, credits) = (at_most.min(STREAM_LIMIT_MAX), customer.account.credits());
     let rows = if credits > QUERY_LIMIT_MAX { longest.min(credits) } else { longest };
-    let (_, buy) = price(opened, customer, rows)?;
+    let (_, buy) = price(opened, customer, rows, rows)?;
     let mut text = fill(&fill(words.run_costs_at_most, numbers.integer(rows)), numbers.integer(credits));
     if rows < longest {
         text = format!("{text} {}", fill(words.run_ends, numbers.integer(rows)));
@@ -121,15 +122,18 @@ fn file(opened: &Opened<'_>, rows: u64, (price, buy): (String, Option<String>)) 
     }
 }
 
-/// The price in words, and where credits are bought if there are too few of them.
-fn price(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<(String, Option<String>), ApiError> {
+/// The price of so many rows, asked for with this limit, in words; and where credits are bought if there are too few of them.
+fn price(
+    opened: &Opened<'_>,
+    customer: &Customer,
+    rows: u64,
+    limit: u64,
+) -> Result<(String, Option<String>), ApiError> {
     let (words, numbers, account) = (opened.words, opened.visit.numbers, &customer.account);
-    let spending = if rows <= QUERY_LIMIT_MAX { Spending::Query } else { Spending::Stream { limit: rows } };
-    let now = opened.request.now();
-    let estimate = opened.app.ledger.estimate(account, None, rows, spending, now)?;
-    let is_free = account.plan() == Plan::Free && estimate.credits_required == 0 && estimate.affordable;
-    if is_free {
-        let left = account.balance().free_remaining(now);
+    let (ledger, now) = (&opened.app.ledger, opened.request.now());
+    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now)?;
+    if estimate.credits_required == 0 {
+        let left = ledger.free_queries_remaining(account, now);
         return Ok((fill(words.run_free, numbers.integer(left.into())), None));
     }
     let required = estimate.credits_required;

@@ -147,7 +147,7 @@ impl RowsPage {
             frame: frame.no_index(),
             head,
             words,
-            paid: paid(opened, receipt),
+            paid: paid(opened, customer, receipt),
             caption: if rows == 0 { words.rows_none.to_owned() } else { caption },
             headers: printed.headers,
             rows: printed.rows,
@@ -159,24 +159,25 @@ impl RowsPage {
 }
 
 /// The charge of the rows, in words.
-fn paid(opened: &Opened<'_>, receipt: &Receipt) -> String {
+fn paid(opened: &Opened<'_>, customer: &Customer, receipt: &Receipt) -> String {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
-    match receipt.free_queries_remaining {
-        _ if receipt.replayed => words.rows_paid_before.to_owned(),
-        Some(left) if charged == 0 => fill(words.rows_free, numbers.integer(left.into())),
-        _ => fill(
-            &counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)),
-            remaining,
-        ),
+    if receipt.replayed {
+        return words.rows_paid_before.to_owned();
     }
+    if receipt.is_free_query() {
+        let left = opened.app.ledger.free_queries_remaining(&customer.account, opened.request.now());
+        return fill(words.rows_free, numbers.integer(left.into()));
+    }
+    fill(&counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)), remaining)
 }
 
 /// The text of the button for the next page, with the most that it can cost.
 fn next_text(opened: &Opened<'_>, customer: &Customer) -> Result<String, ApiError> {
     let (words, numbers, now) = (opened.words, opened.visit.numbers, opened.request.now());
     let ledger = &opened.app.ledger;
-    let estimate = ledger.estimate(&customer.account, None, VIEW_ROWS_PER_PAGE, Spending::Query, now)?;
+    let spending = Spending::Rows { limit: VIEW_ROWS_PER_PAGE };
+    let estimate = ledger.estimate(&customer.account, None, VIEW_ROWS_PER_PAGE, spending, now)?;
     Ok(match estimate.credits_required {
         0 => words.rows_next_free.to_owned(),
         credits => fill(words.rows_next, numbers.integer(credits)),
@@ -216,7 +217,7 @@ pub(in crate::site::dataset) fn file(
             ));
         }
     };
-    let limit = if rows <= QUERY_LIMIT_MAX { QUERY_LIMIT_MAX } else { rows.min(STREAM_LIMIT_MAX) };
+    let limit = rows.clamp(1, STREAM_LIMIT_MAX);
     let body = view.body_of(&version, "", limit).line();
     let key = idempotency_key("file", &body);
     let buyer = buyer(opened, customer, &key);

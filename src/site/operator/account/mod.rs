@@ -181,10 +181,9 @@ fn facts(app: &App, operator: &OperatorVisit, view: &AccountView) -> Vec<(&'stat
         (words.created, numbers.minute(view.created_at)),
         (common.plan, plan.to_owned()),
     ];
-    if let (Some(left), Some(until)) = (view.free_queries_remaining, view.free_queries_reset_at) {
-        let left = fill(common.free_until, numbers.integer(left.into()));
-        facts.push((common.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
-    }
+    let last_day = numbers.day(view.free_queries_reset_at.plus_millis(-1));
+    let left = fill(common.free_until, numbers.integer(view.free_queries_remaining.into()));
+    facts.push((common.free_left, fill(&left, last_day)));
     if view.reserved > 0 {
         facts.push((common.reserved, operator.credits(view.reserved)));
     }

@@ -11,6 +11,7 @@ fn enforces_limits_typed_into_form() {
     let browser = Browser::signed_in(&site, EMAIL);
     let ledger = &site.running().app().ledger;
     ledger.buy(ledger.accounts()[0].id(), 1_000, None, "1", "", now()).unwrap();
+    site.use_up_free_queries(ledger.accounts()[0].id());
     let key = browser.new_key(&[
         ("label", "etl"),
         ("day", "6"),
@@ -97,11 +98,53 @@ fn renames_and_rotates_key_with_and_without_grace() {
 }
 
 #[test]
+fn makes_one_key_for_form_that_is_sent_twice() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    let keys = || ledger.keys(ledger.accounts()[0].id()).len();
+    let once = |target: &str| {
+        let page = browser.open(target);
+        page.one("main input[name=once]").attribute("value").unwrap().to_owned()
+    };
+    let first = once("/account/keys");
+    let cookies = browser.cookies.borrow().clone();
+    let (key, again) = std::thread::scope(|scope| {
+        let click = || {
+            let tab = Browser::new(&site);
+            tab.cookies.replace(cookies.clone());
+            tab.new_key(&[("label", "etl"), ("once", &first)])
+        };
+        let (one, two) = (scope.spawn(click), scope.spawn(click));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    assert_eq!((&key, keys()), (&again, 1), "a double click");
+    assert_eq!(browser.new_key(&[("label", "etl"), ("once", &first)]), key, "a reload");
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    let second = once("/account/keys");
+    assert_ne!((&second, browser.new_key(&[("label", "etl"), ("once", &second)])), (&first, key.clone()));
+    let third = once("/account/keys/key_1");
+    let rotated = || {
+        let fields = [("action", "rotate"), ("grace", "none"), ("once", third.as_str())];
+        read("/account/keys/key_1", &browser.post("/account/keys/key_1", &fields))
+            .one("main pre#key")
+            .text
+            .clone()
+    };
+    assert_eq!(rotated(), rotated());
+    assert_eq!(keys(), 3);
+    // Two accounts that send the same text have different keys.
+    let stranger = Browser::signed_in(&site, "mona@example.org");
+    assert_ne!(stranger.new_key(&[("label", "etl"), ("once", &first)]), key);
+}
+
+#[test]
 fn changes_lifts_and_keeps_limits() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let ledger = &site.running().app().ledger;
     ledger.buy(ledger.accounts()[0].id(), 1_000, None, "1", "", now()).unwrap();
+    site.use_up_free_queries(ledger.accounts()[0].id());
     let key =
         browser.new_key(&[("label", "etl"), ("day", "6"), ("datasets", "cities"), ("end", "2999-12-31")]);
     let id = ledger.keys(ledger.accounts()[0].id())[0].id;

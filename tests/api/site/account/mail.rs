@@ -35,10 +35,11 @@ fn token(site: &Site, purpose: TokenPurpose, seconds_ago: i64) -> String {
 fn confirms_address_once_and_opens_free_plan() {
     let server = SmtpServer::start(Mood::Kind);
     let site = site_with(&server, &[]);
-    let browser = Browser::new(&site);
-    let signed_up = sign_up(&browser, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
+    let stranger = Browser::new(&site);
+    let signed_up = sign_up(&stranger, "mona@example.org");
     assert_eq!(signed_up.header("Location"), Some("/account/sign-in?done=mail-sent"));
-    let page = browser.open("/account/sign-in?done=mail-sent");
+    let page = stranger.open("/account/sign-in?done=mail-sent");
     assert!(page.one("main .notice[role=status]").line().starts_with("We have sent you a mail"));
     let mail = server.mail(0);
     assert_eq!(mail.receivers, [EMAIL]);
@@ -51,7 +52,6 @@ fn confirms_address_once_and_opens_free_plan() {
     let (link, token) = mail.link();
     assert_eq!(link, format!("http://mercato.test/account/confirm?token={token}"));
 
-    browser.sign_in(EMAIL, PASSWORD);
     for target in ["/account", "/account/keys", "/account/settings"] {
         let page = browser.open(target);
         assert!(
@@ -83,9 +83,9 @@ fn confirms_address_once_and_opens_free_plan() {
     assert_eq!(page.select("main .notice.warn").len(), 0);
     assert_eq!(page.one("main .notice[role=status]").line(), "The address is confirmed.");
     browser.new_key(&[("label", "first")]);
+    Browser::new(&site).sign_in(EMAIL, PASSWORD);
     let again = browser.post("/account/confirm", &[("token", &token)]);
     assert_eq!(again.status, 422, "a token works once");
-    let stranger = Browser::new(&site);
     assert_eq!(stranger.post("/account/confirm", &[("token", &token)]).status, 422);
 }
 
@@ -110,7 +110,7 @@ fn sends_mail_in_language_of_visitor_with_public_address() {
 fn resets_password_by_mail_once() {
     let server = SmtpServer::start(Mood::Kind);
     let site = site_with(&server, &[]);
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let confirming = server.mail(0).link().1;
     let stranger = Browser::new(&site);
     let sign_in = stranger.open("/account/sign-in");
@@ -137,8 +137,8 @@ fn resets_password_by_mail_once() {
 fn refuses_expired_tokens_and_confirms_owner_only() {
     let server = SmtpServer::start(Mood::Kind);
     let site = site_with(&server, &[]);
-    let owner = Browser::signed_in(&site, EMAIL);
-    let other = Browser::signed_in(&site, "berta@example.org");
+    let owner = Browser::signed_in_unconfirmed(&site, EMAIL);
+    let other = Browser::signed_in_unconfirmed(&site, "berta@example.org");
     let late = token(&site, TokenPurpose::ConfirmEmail, 2 * 86_400);
     assert_eq!(owner.post("/account/confirm", &[("token", &late)]).status, 422);
     let late = token(&site, TokenPurpose::ResetPassword, 3_600);
@@ -171,7 +171,7 @@ fn told(answer: &Answer, email: &str) -> (u16, Vec<(String, String)>, String) {
 fn conceals_existence_of_account() {
     let server = SmtpServer::start(Mood::Kind);
     let site = site_with(&server, &[]);
-    Browser::signed_in(&site, EMAIL);
+    Browser::signed_in_unconfirmed(&site, EMAIL);
     server.mail(0);
     let browser = Browser::new(&site);
     let (known, unknown) = (EMAIL, "mona@example.org");
@@ -194,6 +194,82 @@ fn conceals_existence_of_account() {
     assert!(taken.text.contains("http://mercato.test/account/forgot") && !taken.text.contains("token"));
     assert_eq!(server.mail(3).receivers, [unknown]);
     assert_eq!(server.mail(3).header("Subject"), "Confirm your address at mercato");
+}
+
+#[test]
+fn conceals_account_from_who_signs_up_and_then_in() {
+    let server = SmtpServer::start(Mood::Kind);
+    let site = site_with(&server, &[]);
+    Browser::signed_in_unconfirmed(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    ledger.confirm_email(ledger.accounts()[0].id(), now()).unwrap();
+    server.mail(0);
+    let (known, unknown, chosen) = (EMAIL, "mona@example.org", "a password of a guest");
+    let stranger = Browser::new(&site);
+    let ask = |target: &str, email: &str| {
+        told(&stranger.post(target, &[("email", email), ("password", chosen)]), email)
+    };
+    assert_eq!(ask("/account/sign-up", known), ask("/account/sign-up", unknown));
+    for _ in 0..10 {
+        let answered = ask("/account/sign-in", known);
+        assert_eq!(answered, ask("/account/sign-in", unknown));
+        assert_eq!(answered.0, 422);
+    }
+    let (refused, of_unknown) = (ask("/account/sign-in", known), ask("/account/sign-in", unknown));
+    assert_eq!((refused.0, of_unknown.0), (429, 429), "both count alike");
+    // Who chose the password and reads the mail gets in.
+    server.mail(8);
+    let confirms =
+        |mail: &crate::smtp::Mail| mail.receivers == [unknown] && mail.text.contains("/account/confirm");
+    let (link, token) = server.mails().iter().rfind(|mail| confirms(mail)).unwrap().link();
+    assert!(link.contains("/account/confirm"), "{link}");
+    assert_eq!(stranger.post("/account/confirm", &[("token", &token)]).status, 303);
+    let owner = Browser::new(&site);
+    let from_elsewhere = bare_form("/account/sign-in", &[("email", unknown), ("password", chosen)]);
+    assert_eq!(
+        owner.send(from_elsewhere.header("Sec-Fetch-Site", "same-origin")).status,
+        429,
+        "from this address"
+    );
+}
+
+#[test]
+fn tells_owner_of_changed_and_of_guessed_password() {
+    let server = SmtpServer::start(Mood::Kind);
+    let site = site_with(&server, &["--trusted-proxy", "127.0.0.1"]);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    ledger.confirm_email(ledger.accounts()[0].id(), now()).unwrap();
+    let fields = [("action", "password"), ("present", PASSWORD), ("password", "another long password")];
+    assert_eq!(browser.post("/account/settings", &fields).status, 303);
+    let changed = server.mail(1);
+    assert_eq!(changed.header("Subject"), "Your password at mercato was changed");
+    assert!(changed.text.contains("http://mercato.test/account/forgot"), "{}", changed.text);
+
+    let sign_in = |password: &str, from: &str, device: Option<&str>| {
+        let form = bare_form("/account/sign-in", &[("email", EMAIL), ("password", password)]);
+        let form = form.header("Sec-Fetch-Site", "same-origin").header("X-Forwarded-For", from);
+        let mark = device.map(|mark| format!("device={mark}"));
+        site.send(&mark.map_or(form.clone(), |mark| form.header("Cookie", &mark))).status
+    };
+    for _ in 0..10 {
+        assert_eq!(sign_in("not the password", "9.9.9.9", None), 422);
+    }
+    for _ in 0..3 {
+        assert_eq!(sign_in("another long password", "9.9.9.9", None), 429);
+    }
+    let guessed = server.mail(2);
+    assert_eq!(guessed.header("Subject"), "Wrong passwords for your account at mercato");
+    assert_eq!(sign_in("another long password", "8.8.8.8", None), 303, "others are not held up");
+    let mark = browser.cookies.borrow()["device"].clone();
+    assert_eq!(
+        sign_in("another long password", "9.9.9.9", Some(&mark)),
+        303,
+        "a known device is not, either"
+    );
+    assert_eq!(sign_in("another long password", "9.9.9.9", Some(&mark.replace('0', "1"))), 429);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(server.mails().len(), 3, "the owner is told once");
 }
 
 #[test]
@@ -236,7 +312,7 @@ fn sends_confirmation_again_to_signed_in_owner_only() {
     let stranger = Browser::new(&site);
     let led = stranger.post("/account/confirm/send", &[]);
     assert!(led.header("Location").unwrap().starts_with("/account/sign-in?next="));
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let sent = browser.post("/account/confirm/send", &[]);
     assert_eq!(sent.header("Location"), Some("/account?done=confirm-sent"));
     let (first, second) = (server.mail(0).link().1, server.mail(1).link().1);
@@ -257,7 +333,7 @@ fn sends_confirmation_again_to_signed_in_owner_only() {
 fn lets_paying_account_make_keys_unconfirmed() {
     let server = SmtpServer::start(Mood::Kind);
     let site = site_with(&server, &[]);
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let ledger = &site.running().app().ledger;
     ledger.buy(ledger.accounts()[0].id(), 10, None, "1", "", now()).unwrap();
     assert_eq!(browser.open("/account").select("main .notice.warn").len(), 0);
@@ -319,7 +395,7 @@ fn goes_on_without_server_of_mail() {
     let flags =
         ["--smtp", "smtp://127.0.0.1:1", "--mail-from", "n@a.test", "--public-url", "http://mercato.test"];
     let site = Site::empty(&[&UNLIMITED[..], &flags].concat());
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     assert_eq!(browser.post("/account/forgot", &[("email", EMAIL)]).status, 303);
     assert_eq!(browser.open("/account").one("main p.balance").line(), "0 credits");
     site.wait_for_metrics(&["mercato_mails_total{outcome=\"sent\"} 0"]);

@@ -160,6 +160,7 @@ fn pages_through_entries_of_owner_only() {
         ledger.grant(accounts[0].id(), number, "", "a remark", now()).unwrap();
     }
     ledger.buy(accounts[0].id(), 2_500, None, "INV-1", "", now()).unwrap();
+    site.use_up_free_queries(accounts[0].id());
     let key = browser.new_key(&[]);
     assert_eq!(site.query("cities", &key, "{}").status, 200);
     let changes = |page: &crate::site::Document| page.rows("main tbody tr");
@@ -235,6 +236,7 @@ fn refuses_deleted_account_and_keeps_its_entries() {
     let ledger = &site.running().app().ledger;
     let account = ledger.accounts()[0].id();
     ledger.buy(account, 1_000, None, "INV-1", "", now()).unwrap();
+    site.use_up_free_queries(account);
     let key = browser.new_key(&[]);
     assert_eq!(site.query("cities", &key, "{}").status, 200);
     let delete =

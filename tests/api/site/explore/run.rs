@@ -23,6 +23,7 @@ fn buy(site: &Site, credits: u64) {
     let ledger = &site.running().app().ledger;
     let account = ledger.accounts().last().unwrap().id();
     ledger.buy(account, credits, None, &credits.to_string(), "", now()).unwrap();
+    site.use_up_free_queries(account);
 }
 
 fn credits(site: &Site, place: usize) -> u64 {
@@ -144,11 +145,12 @@ fn uses_free_query_where_nothing_was_bought() {
     for _ in 0..3 {
         table(&send(&browser, &run, &[]));
     }
-    let file = form(&page, FILE);
-    assert_eq!(send(&browser, &file, &[("format", "csv")]).status, 200);
+    let (small, large) = (form(&browser.open(&VIEW.replace("120", "90")), FILE), form(&page, FILE));
+    assert_eq!(send(&browser, &large, &[("format", "csv")]).status, 402, "more rows than a free query has");
+    assert_eq!(send(&browser, &small, &[("format", "csv")]).status, 200);
     let ledger = &site.running().app().ledger;
     let balance = ledger.accounts()[0].balance();
-    assert_eq!((balance.free_remaining(now()), balance.credits), (98, 0));
+    assert_eq!((balance.free_remaining(100, now()), balance.credits), (98, 0));
 }
 
 #[test]
@@ -382,7 +384,7 @@ fn waits_for_confirmation_of_address() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let site = Site::empty(&[&UNLIMITED[..], &flags].concat());
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(250));
-    let browser = Browser::signed_in(&site, EMAIL);
+    let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let page = browser.open(VIEW);
     assert!(page.select("main form[method=post]").is_empty());
     assert!(page.one("main .cost").line().contains("Confirm your e-mail address"));

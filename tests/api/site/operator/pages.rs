@@ -305,6 +305,7 @@ fn pages_entries_of_account_and_selects_purchases() {
     let other = ledger.create_account("other", now()).unwrap();
     ledger.buy(account, 2_000, Some(700), "INV-7", "by bank", now()).unwrap();
     ledger.buy(other, 1_000, None, "INV-8", "", now()).unwrap();
+    site.use_up_free_queries(account);
     let key = ledger.create_key(account, "", [7; KEY_RANDOM_BYTES], now()).unwrap().plain.reveal().to_owned();
     for _ in 0..30 {
         assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).status, 200);

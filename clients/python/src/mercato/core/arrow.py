@@ -15,7 +15,7 @@ from mercato.core import budget as budgets
 from mercato.core.effects import Read, Sleep, Steps
 from mercato.core.exchange import Core
 from mercato.core.question import Question
-from mercato.core.stream import Leg, Patience, answered, free_plan_rows
+from mercato.core.stream import Leg, Patience, answered
 from mercato.core.typed_rows import table_of_json
 from mercato.errors import ConnectionError, MissingExtra, PaymentRequired, StatusError, UnexpectedAnswer
 from mercato.openapi import STREAM_ROWS_MAX
@@ -92,7 +92,7 @@ def table(core: Core, question: Question) -> Steps[pa.Table]:
         try:
             yield from _leg(core, leg, parts)
         except PaymentRequired as refusal:
-            most = free_plan_rows(refusal, leg)
+            most = budgets.free_plan_rows(refusal, leg.limit)
             continue
         except StatusError as refusal:
             if refusal.status != NOT_ACCEPTABLE or parts.rows:

@@ -8,8 +8,17 @@ from mercato.core.effects import Steps
 from mercato.core.exchange import Core, enveloped, exchange, request
 from mercato.core.question import Question
 from mercato.core.reads import read
-from mercato.errors import MaxCreditsExceeded
-from mercato.openapi import ESTIMATE_QUERY, GET_DATASET, PAGE_ROWS_MAX, STREAM_ROWS_MAX, Estimate, Header
+from mercato.errors import MaxCreditsExceeded, PaymentRequired
+from mercato.openapi import (
+    ESTIMATE_QUERY,
+    GET_ACCOUNT,
+    GET_DATASET,
+    PAGE_ROWS_MAX,
+    STREAM_ROWS_MAX,
+    Account,
+    Estimate,
+    Header,
+)
 from mercato.results import Cost
 
 
@@ -32,8 +41,17 @@ def cost(core: Core, question: Question) -> Steps[Cost]:
     is_free = first["creditsRequired"] == 0
     credits = 0 if is_free else rows
     available = first["creditsAvailable"]
+    if available == 0 and rows and not is_free and (yield from _is_answered_free(core, question, rows)):
+        return Cost(0, rows, available, True)
     is_affordable = first["affordable"] if is_free else affordable and credits <= available
     return Cost(credits, rows, available, is_affordable, least)
+
+
+def _is_answered_free(core: Core, question: Question, rows: int) -> Steps[bool]:
+    """Whether the free queries that are left answer so many rows, for an account without credits."""
+    account: Account = yield from read(core, GET_ACCOUNT)
+    each = _bounded(account["freeRowsPerQuery"], question.page_size)
+    return rows <= account["freeQueriesRemaining"] * each
 
 
 def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
@@ -64,6 +82,14 @@ def _bounded(most: int, wanted: int | None) -> int:
     return most if wanted is None else min(most, wanted)
 
 
+def free_plan_rows(refusal: PaymentRequired, limit: int) -> int:
+    """A free query has fewer rows than others. Returns how many, or passes the refusal of a request with this limit on."""
+    most = refusal.allowed
+    if refusal.reason != "FREE_PLAN_ROWS" or most is None or not 0 < most < limit:
+        raise refusal
+    return most
+
+
 @dataclass
 class Budget:
     """The credits that a walk may still spend; None has no bound."""
@@ -71,7 +97,7 @@ class Budget:
     max_credits: int | None
     spent: int = 0
     is_free: bool = False
-    """On the free plan rows cost no credits."""
+    """Free queries answer it, and cost no credits."""
     is_empty: bool = False
     """No row matched. To see that again, a single row is asked for, so that `max_credits=0` works, too."""
 

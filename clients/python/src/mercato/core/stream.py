@@ -159,7 +159,7 @@ def rows(core: Core, question: Question, parse: Parse | None = None) -> Steps[No
         try:
             end = yield from _leg(core, leg, parse or parser(core))
         except PaymentRequired as refusal:
-            most = free_plan_rows(refusal, leg)
+            most = budgets.free_plan_rows(refusal, leg.limit)
             continue
         budget.spend(leg.rows)
         left = None if left is None else left - leg.rows
@@ -191,11 +191,3 @@ def _leg(core: Core, leg: Leg, parse: Parse) -> Steps[dict[str, Any]]:
                 yield Sleep(wait)
         if lines.end is not None:
             return lines.end
-
-
-def free_plan_rows(refusal: PaymentRequired, leg: Leg) -> int:
-    """The free plan answers streams of fewer rows than others. Returns how many, or passes the refusal on."""
-    most = refusal.available
-    if refusal.reason != "FREE_PLAN_ROW_LIMIT" or most is None or not 0 < most < leg.limit or leg.rows:
-        raise refusal
-    return most

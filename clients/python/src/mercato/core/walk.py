@@ -8,8 +8,8 @@ from mercato.core import budget as budgets
 from mercato.core.effects import Emit, Steps
 from mercato.core.exchange import Core, count_in, enveloped, exchange, request
 from mercato.core.question import Question
-from mercato.errors import UnexpectedAnswer
-from mercato.openapi import QUERY_DATASET
+from mercato.errors import PaymentRequired, UnexpectedAnswer
+from mercato.openapi import PAGE_ROWS_MAX, QUERY_DATASET
 from mercato.results import Page
 
 
@@ -28,9 +28,16 @@ def _walk(core: Core, question: Question, by_page: bool) -> Steps[None]:
     cursor: str | None = None
     version: str | None = None
     left = question.limit
+    most = PAGE_ROWS_MAX
     for number, size in enumerate(question.page_sizes(), 1):
-        asked = budget.bound(size if left is None else min(size, left))
-        page = yield from _page(core, question, question.key(f"page-{number}", core.new_key), cursor, asked)
+        while True:
+            asked = budget.bound(min(size, most) if left is None else min(size, most, left))
+            key = question.key(f"page-{number}", core.new_key)
+            try:
+                page = yield from _page(core, question, key, cursor, asked)
+                break
+            except PaymentRequired as refusal:
+                most = budgets.free_plan_rows(refusal, asked)
         if version is not None and page.version != version:
             raise UnexpectedAnswer(f"the walk began on version {version}, and this page is of {page.version}")
         if len(page.rows) > asked or (page.next_cursor is not None and not page.rows):

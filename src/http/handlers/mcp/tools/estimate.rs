@@ -59,10 +59,11 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     }
     let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
     let (matches, rows) = (query.told_matches()?, query.told_rows()?);
+    let spending = Spending::Rows { limit: query.plan().limit() };
     let spent = match &caller {
         None => None,
         Some(Caller { account, key }) => {
-            Some(app.ledger.estimate(account, Some(key), rows.at_most, Spending::Query, request.now())?)
+            Some(app.ledger.estimate(account, Some(key), rows.at_most, spending, request.now())?)
         }
     };
     let credits_required = spent.map_or(rows.at_most, |estimate| estimate.credits_required);

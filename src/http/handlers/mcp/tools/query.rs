@@ -37,7 +37,7 @@ struct Tail<'a> {
     total_rows_at_least: Option<u64>,
     credits_charged: u64,
     credits_remaining: u64,
-    free_queries_remaining: Option<u32>,
+    free_queries_remaining: u32,
     replayed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let (query, plan) = (offer.query(), offer.query().plan());
     let now = request.now();
     let refuse_above_ceiling = |rows: u64| {
-        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, now)?;
+        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
         refuse_above(ceiling, spent, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
@@ -108,7 +108,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         total_rows_at_least: total.and_then(Count::at_least),
         credits_charged: receipt.charged,
         credits_remaining: receipt.remaining,
-        free_queries_remaining: receipt.free_queries_remaining,
+        free_queries_remaining: app.ledger.free_queries_remaining(&account, request.now()),
         replayed: receipt.replayed,
         warnings,
     };
@@ -149,9 +149,9 @@ fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
         (None, None) => String::new(),
     };
     let (charged, left) = (counted(receipt.charged, "credit"), counted(receipt.remaining, "credit"));
-    let free = match receipt.free_queries_remaining {
-        Some(free) => format!("; free queries left this month: {}", grouped(free.into())),
-        None => String::new(),
+    let free = match tail.free_queries_remaining {
+        0 if !receipt.is_free_query() => String::new(),
+        free => format!("; free queries left this month: {}", grouped(free.into())),
     };
     let cut = if tail.rows_returned < found {
         format!(
