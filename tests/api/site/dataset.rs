@@ -319,3 +319,34 @@ fn answers_503_page_on_every_tab_of_damaged_dataset() {
     }
     assert_eq!(site.send(&ask("/datasets/cities")).status, 200);
 }
+
+#[test]
+fn describes_columns_in_the_language_of_the_reader() {
+    let site = Site::with_cities();
+    let manifest = MANIFEST.replace(
+        "description = \"Name of the city\"",
+        "description = { en = \"Name of the city\", it = \"Nome della città\" }",
+    );
+    publish_files(&site.data(), &manifest, "1.1.0", &city_columns(4), &[]);
+    wait_until("the new texts are served", || {
+        let schema = site.get("/api/v1/datasets/cities/schema?lang=it").json();
+        schema["data"]["properties"]["name"]["description"] == "Nome della città"
+    });
+    let described = |target: &str| site.get(target).text();
+    for (target, is_italian) in [
+        ("/api/v1/datasets/cities/schema", false),
+        ("/api/v1/datasets/cities/schema?lang=en", false),
+        ("/api/v1/datasets/cities/schema?lang=it", true),
+        ("/api/v1/datasets/cities/croissant", false),
+        ("/api/v1/datasets/cities/croissant?lang=it", true),
+        ("/datasets/cities/columns?lang=en", false),
+        ("/datasets/cities/columns?lang=it", true),
+    ] {
+        let text = described(target);
+        let found = (text.contains("Nome della città"), text.contains("Name of the city"));
+        assert_eq!(found, (is_italian, !is_italian), "{target}");
+    }
+    assert_eq!(site.get("/api/v1/datasets/cities/schema?lang=fr").status, 400);
+    let found = site.get("/api/v1/datasets/search?q=nome%20della%20citt%C3%A0&lang=it").json();
+    assert_eq!(found["data"]["results"][0]["slug"], "cities");
+}
