@@ -206,6 +206,10 @@ pub mod render {
 pub mod operator {
     /// From the sign-in to the operator's pages to its end, however much it is used.
     pub const SIGN_IN_SECONDS: i64 = 8 * 3_600;
+    /// Wrong tokens of one client address in `WRONG_TOKENS_WINDOW_SECONDS` at the admin listener.
+    pub const WRONG_TOKENS_PER_ADDRESS_MAX: usize = 10;
+    /// The time over which wrong tokens count.
+    pub const WRONG_TOKENS_WINDOW_SECONDS: i64 = 60;
 }
 
 /// Bounds of `site.toml` (`branding`).
