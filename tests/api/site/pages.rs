@@ -1,7 +1,7 @@
 //! The pages beside those of one dataset: home page, list, search, prices, status and feeds.
 
 use super::{ask, large_site, manifest, open};
-use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
+use crate::harness::{Ask, MANIFEST, Site, city_columns, store_path, wait_until};
 
 #[test]
 fn shows_search_featured_datasets_and_tags_on_home_page() {
@@ -21,6 +21,24 @@ fn shows_search_featured_datasets_and_tags_on_home_page() {
     assert_eq!(tags, ["all 44", "other & more 33", "fourth 11", "geo 1", "towns 1"]);
     assert_eq!(page.select("main ul.tags a")[1].attribute("href"), Some("/datasets?tag=other%20%26%20more"));
     assert_eq!(page.select("main ul.versions li").len(), 8);
+}
+
+#[test]
+fn answers_clients_without_a_preference_with_pages() {
+    let site = Site::with_cities();
+    let targets =
+        ["/", "/datasets", "/datasets/cities", "/datasets/cities/columns", "/graph", "/pricing", "/status"];
+    for target in targets {
+        let bare = site.get(target);
+        let any = site.send(&Ask::get(target).header("Accept", "*/*"));
+        let image = site.send(&Ask::get(target).header("Accept", "image/avif,image/*;q=0.8"));
+        for answer in [bare, any, image] {
+            assert_eq!(
+                (answer.status, answer.header("Content-Type")),
+                (200, Some("text/html; charset=utf-8"))
+            );
+        }
+    }
 }
 
 #[test]
@@ -131,7 +149,9 @@ fn shows_search_results_and_matched_fields() {
     assert_eq!(short.one("#top-search").attribute("value"), Some("a"));
     let long = open(&site, &format!("/datasets?q={}", "a".repeat(201)));
     assert_eq!(long.one("main [role=alert]").line(), "Write at most 200 characters.");
-    assert!(open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("cannot be typed"));
+    assert!(
+        open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("cannot be typed")
+    );
 }
 
 #[test]
