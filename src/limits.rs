@@ -222,6 +222,10 @@ pub mod branding {
     pub const ABOUT_CHARS_MAX: usize = 4_000;
     /// Packs of credits.
     pub const PACKS_MAX: usize = 12;
+    /// Width of the picture that previews of links show.
+    pub const CARD_WIDTH_PIXELS: u32 = 1_200;
+    /// Height of that picture.
+    pub const CARD_HEIGHT_PIXELS: u32 = 630;
 }
 
 /// Bounds of the pages for people (`site/`).
