@@ -109,8 +109,8 @@ words! {
         size: "Size", "Dimensione";
         updated: "Updated", "Aggiornamento";
         size_small: "up to 10,000 rows", "fino a 10.000 righe";
-        size_medium: "up to 1 million rows", "fino a 1 milione di righe";
-        size_large: "up to 10 million rows", "fino a 10 milioni di righe";
+        size_medium: "10,000 to 1 million rows", "da 10.000 a 1 milione di righe";
+        size_large: "1 to 10 million rows", "da 1 a 10 milioni di righe";
         size_huge: "more than 10 million rows", "più di 10 milioni di righe";
         updated_week: "in the last 7 days", "negli ultimi 7 giorni";
         updated_month: "in the last 30 days", "negli ultimi 30 giorni";
