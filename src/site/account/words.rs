@@ -111,7 +111,7 @@ words! {
         cap_hint: "Empty means no limit.", "Vuoto significa senza limite.";
         cap_wrong: "Write a whole number of at most {}, or nothing.", "Scrivi un numero intero di al massimo {}, o niente.";
         only_datasets: "Only for these datasets", "Solo per questi dataset";
-        only_datasets_hint: "Their names in addresses, one on each line. Empty means all.", "I loro nomi negli indirizzi, uno per riga. Vuoto significa tutti.";
+        only_datasets_hint: "Choose none to allow all datasets.", "Se non ne scegli nessuno, valgono tutti i dataset.";
         datasets_many: "At most {} datasets.", "Al massimo {} dataset.";
         dataset_unknown: "There is no dataset “{}”.", "Non c’è un dataset «{}».";
         last_day: "Last day", "Ultimo giorno";

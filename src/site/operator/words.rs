@@ -174,7 +174,7 @@ words! {
         cap_month: "Credits a month at most", "Crediti al mese al massimo";
         cap_hint: "Empty means no limit.", "Vuoto significa senza limite.";
         only_datasets: "Only for these datasets", "Solo per questi dataset";
-        only_datasets_hint: "Their names in addresses, one on each line. Empty means all.", "I loro nomi negli indirizzi, uno per riga. Vuoto significa tutti.";
+        only_datasets_hint: "Choose none to allow all datasets.", "Se non ne scegli nessuno, valgono tutti i dataset.";
         end: "End", "Fine";
         end_hint: "A day like 2026-12-31 or a time like 2026-12-31T18:00:00Z. Empty means never.", "Un giorno come 2026-12-31 o un’ora come 2026-12-31T18:00:00Z. Vuoto significa mai.";
         limit: "Change the limits", "Cambia i limiti";

@@ -149,9 +149,7 @@ fn shows_search_results_and_matched_fields() {
     assert_eq!(short.one("#top-search").attribute("value"), Some("a"));
     let long = open(&site, &format!("/datasets?q={}", "a".repeat(201)));
     assert_eq!(long.one("main [role=alert]").line(), "Write at most 200 characters.");
-    assert!(
-        open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("cannot be typed")
-    );
+    assert!(open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("cannot be typed"));
 }
 
 #[test]

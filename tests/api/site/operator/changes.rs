@@ -157,7 +157,12 @@ fn creates_limits_rotates_and_revokes_keys() {
         |name: &str| page.one(&format!("main input#limit-{name}")).attribute("value").map(str::to_owned);
     assert_eq!(present("day").as_deref(), Some("6"));
     assert_eq!(present("end").as_deref(), Some("3000-01-01T00:00:00.000Z"));
-    assert_eq!(page.one("main textarea#limit-datasets").text.trim(), "cities\ntowns");
+    let boxes = page.select("main fieldset#limit-datasets input[type=checkbox]");
+    let ticked: Vec<_> = boxes.iter().filter(|one| one.attribute("checked").is_some()).collect();
+    assert_eq!(
+        ticked.iter().map(|one| one.attribute("value").unwrap()).collect::<Vec<_>>(),
+        ["cities", "towns"]
+    );
     let end = present("end").unwrap();
     let limits = [("day", ""), ("month", "500"), ("datasets", "cities"), ("end", end.as_str())];
     check_done(
