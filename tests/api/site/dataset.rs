@@ -182,7 +182,7 @@ fn sorts_sample_and_picks_columns_by_links() {
     };
     let sample = site.get("/api/v1/datasets/cities/sample").json()["data"]["results"].clone();
     let page = open(&site, "/datasets/cities/preview");
-    assert!(page.one("table.data caption").line().starts_with("100 rows, evenly spaced over the 250"));
+    assert!(page.one("table.data caption").line().starts_with("100 rows, evenly spread over the 250"));
     let ids: Vec<String> = (0..25).map(|row| sample[row]["id"].to_string()).collect();
     assert_eq!(cells(&page, 0), ids);
     assert!(page.select("th[aria-sort]").is_empty());
@@ -225,7 +225,7 @@ fn shows_relations_as_list_and_plot() {
     assert!(page.one("svg.neighbours").line().contains("Towns"));
     let alone = open(&site, "/datasets/towns/relations");
     assert!(alone.select("svg.neighbours").is_empty());
-    assert!(alone.one("main").line().contains("No relation to another dataset is known."));
+    assert!(alone.one("main").line().contains("No related datasets are known."));
     let graph = open(&site, "/graph");
     let ends: Vec<_> =
         graph.select("main tbody a").iter().map(|link| link.attribute("href").unwrap()).collect();

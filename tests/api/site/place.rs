@@ -77,7 +77,7 @@ fn applies_branding_to_every_page() {
     let italian = open(&site, "/?lang=it");
     assert_eq!(italian.one("h1").line(), "I dati della città");
     assert_eq!(italian.one("footer a[href=https://town.test/privacy?a=1&b=2]").line(), "Riservatezza");
-    assert!(open(&site, "/pricing").one("main").line().contains("ask data@town.test."));
+    assert!(open(&site, "/pricing").one("main").line().contains("contact data@town.test."));
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn changes_lifts_and_keeps_limits() {
             .open("/account/keys/key_1?done=limited")
             .one("main .notice.good")
             .line()
-            .contains("new limits")
+            .contains("limits have been changed")
     );
     let lifted = browser.post(target, &[("action", "limit")]);
     assert_eq!(lifted.status, 303);

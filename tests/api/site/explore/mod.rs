@@ -28,7 +28,7 @@ fn condition(column: &str, test: &str, value: &str) -> String {
 /// The number of rows that the page says.
 fn rows_said(page: &Document) -> u64 {
     let said = page.one("p.view-rows strong").line();
-    said.trim_start_matches("This view holds ").split(' ').next().unwrap().replace(',', "").parse().unwrap()
+    said.trim_start_matches("This view has ").split(' ').next().unwrap().replace(',', "").parse().unwrap()
 }
 
 fn snippet(page: &Document, id: &str) -> String {
@@ -179,7 +179,7 @@ fn reports_invalid_condition_without_applying_it() {
     let site = site();
     let page = view(&site, &(condition("id", "gte", "abc") + "&" + &condition("id", "lte", "10")));
     assert_eq!(page.one("input#value-1").attribute("aria-invalid"), Some("true"));
-    assert_eq!(page.one("p#fault-1").line(), "This column holds whole numbers, such as 42.");
+    assert_eq!(page.one("p#fault-1").line(), "This column contains whole numbers, such as 42.");
     assert!(page.select("p#fault-2").is_empty());
     assert_eq!(rows_said(&page), 10);
     let remove = page.select("a.remove")[0].attribute("href").unwrap().to_owned();
@@ -210,7 +210,7 @@ fn refers_costly_view_to_estimate_with_key() {
     let begins = open(&site, "/datasets/many/explore?filter=name&test=eq&value=name%205");
     assert_eq!(rows_said(&begins), 1, "an index knows it");
     let page = open(&site, "/datasets/many/explore?filter=name&test=contains&value=99999");
-    assert!(page.one("p.view-rows").line().starts_with("Counting this view takes more work"));
+    assert!(page.one("p.view-rows").line().starts_with("Counting this view takes too long"));
     let body = body_of_curl(&snippet(&page, "estimate"));
     let ask = Ask::post("/api/v1/datasets/many/query/estimate", &body);
     let estimated = site.send(&ask.header("X-Api-Key", &site.paying_key(100)));
