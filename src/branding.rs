@@ -1,9 +1,9 @@
 //! The appearance of the site: `site.toml` in the data directory, checked once, at the start.
 //!
-//! Holds names, texts, addresses, a colour and a picture. Does not depend on pages.
+//! Holds names, texts, addresses, a colour and pictures. Does not depend on pages.
 
 mod accent;
-mod logo;
+mod picture;
 mod sale;
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use accent::Accent;
-pub use logo::Logo;
+pub use picture::Picture;
 pub use sale::{Pack, Sale, Seller};
 
 use crate::catalog::LocalizedText;
@@ -44,8 +44,10 @@ pub struct Branding {
     pub contact: Option<Contact>,
     /// Legal notice, privacy and the like.
     pub links: Vec<FooterLink>,
-    /// Its picture.
-    pub logo: Option<Logo>,
+    /// Its logo.
+    pub logo: Option<Picture>,
+    /// The picture that previews of links show.
+    pub card: Option<Picture>,
     /// Its colour.
     pub accent: Option<Accent>,
     /// The credits that it sells.
@@ -110,6 +112,7 @@ impl Default for Branding {
             contact: None,
             links: Vec::new(),
             logo: None,
+            card: None,
             accent: None,
             sale: Sale::default(),
         }
@@ -158,6 +161,7 @@ struct TypedBranding {
     about: Option<Spanned<LocalizedText>>,
     contact: Option<Spanned<String>>,
     logo: Option<Spanned<String>>,
+    card: Option<Spanned<String>>,
     accent: Option<Spanned<String>>,
     #[serde(default)]
     links: Vec<TypedLink>,
@@ -183,7 +187,10 @@ impl TypedBranding {
             return Err((extra.url.span(), message));
         }
         let logo = |name: Spanned<String>| {
-            Logo::load(name.get_ref(), folder).map_err(|message| (name.span(), format!("logo: {message}")))
+            Picture::logo(name.get_ref(), folder).map_err(|message| (name.span(), format!("logo: {message}")))
+        };
+        let card = |name: Spanned<String>| {
+            Picture::card(name.get_ref(), folder).map_err(|message| (name.span(), format!("card: {message}")))
         };
         let accent = |colour: Spanned<String>| {
             Accent::parse(colour.get_ref()).map_err(|message| (colour.span(), format!("accent: {message}")))
@@ -195,6 +202,7 @@ impl TypedBranding {
             contact: self.contact.map(|contact| check_contact(&contact)).transpose()?,
             links: self.links.into_iter().map(TypedLink::check).collect::<Result<_, _>>()?,
             logo: self.logo.map(logo).transpose()?,
+            card: self.card.map(card).transpose()?,
             accent: self.accent.map(accent).transpose()?,
             sale: self.credits.map(TypedSale::check).transpose()?.unwrap_or_default(),
         })

@@ -104,6 +104,11 @@ pub struct TypedFlags {
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
 
+    /// A name under which a proxy reaches the operator's side, beside those of this machine; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    #[serde(default)]
+    pub admin_host: Vec<String>,
+
     /// Threads that answer requests.
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
@@ -234,6 +239,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Address of the admin listener.
     pub admin: AdminPlace,
+    /// Names by which the admin listener may be asked, beside those of this machine.
+    pub admin_hosts: Vec<String>,
     /// Threads that answer requests.
     pub workers: usize,
     /// Threads that run streams and downloads.
@@ -294,6 +301,7 @@ impl Settings {
             listen,
             payments,
             admin: admin_place(typed.admin.as_deref())?,
+            admin_hosts: typed.admin_host,
             workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
             stream_workers: within(
                 "stream-workers",
@@ -347,6 +355,7 @@ impl TypedFlags {
     /// Fills absent flags from `other`.
     fn or(self, other: Self) -> Self {
         let own_proxies = !self.trusted_proxy.is_empty();
+        let own_admin_hosts = !self.admin_host.is_empty();
         Self {
             data: self.data.or(other.data),
             books: self.books.or(other.books),
@@ -356,6 +365,7 @@ impl TypedFlags {
             prefetch: self.prefetch.or(other.prefetch),
             listen: self.listen.or(other.listen),
             admin: self.admin.or(other.admin),
+            admin_host: if own_admin_hosts { self.admin_host } else { other.admin_host },
             workers: self.workers.or(other.workers),
             stream_workers: self.stream_workers.or(other.stream_workers),
             config: self.config,

@@ -212,6 +212,10 @@ pub mod render {
 pub mod operator {
     /// From the sign-in to the operator's pages to its end, however much it is used.
     pub const SIGN_IN_SECONDS: i64 = 8 * 3_600;
+    /// Wrong tokens of one client address in `WRONG_TOKENS_WINDOW_SECONDS` at the admin listener.
+    pub const WRONG_TOKENS_PER_ADDRESS_MAX: usize = 10;
+    /// The time over which wrong tokens count.
+    pub const WRONG_TOKENS_WINDOW_SECONDS: i64 = 60;
 }
 
 /// Bounds of `site.toml` (`branding`).
@@ -224,6 +228,10 @@ pub mod branding {
     pub const ABOUT_CHARS_MAX: usize = 4_000;
     /// Packs of credits.
     pub const PACKS_MAX: usize = 12;
+    /// Width of the picture that previews of links show.
+    pub const CARD_WIDTH_PIXELS: u32 = 1_200;
+    /// Height of that picture.
+    pub const CARD_HEIGHT_PIXELS: u32 = 630;
 }
 
 /// Bounds of the pages for people (`site/`).

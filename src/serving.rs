@@ -25,8 +25,8 @@ use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, Secret, Settings};
 use crate::database::DatabaseAddress;
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, needs_key,
-    public_service, work_of,
+    AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
+    needs_key, public_service, work_of,
 };
 use crate::ledger::{ChargeDurability, FreePlan, Ledger, LedgerOptions};
 use crate::mail::MailThread;
@@ -299,7 +299,11 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         needs_key: |_| false,
         is_public: false,
     };
-    listen(plan, app, |slots| admin_service(Arc::clone(app), slots, site::OPERATOR_PAGES))
+    let hosts = match &settings.admin {
+        AdminPlace::Tcp(_) => AdminHosts::Own(settings.admin_hosts.clone()),
+        AdminPlace::Unix(_) => AdminHosts::Any,
+    };
+    listen(plan, app, |slots| admin_service(Arc::clone(app), hosts, slots, site::OPERATOR_PAGES))
 }
 
 fn listen(

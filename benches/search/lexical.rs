@@ -67,7 +67,7 @@ fn catalog(size: usize) -> (Arc<Vocabulary>, Vec<Arc<Document>>) {
             titles: vec![(None, &place)],
             descriptions: vec![(None, &description)],
             tags: base.tags.iter().map(String::as_str).collect(),
-            columns: base.columns.iter().map(|name| (name.as_str(), "")).collect(),
+            columns: base.columns.iter().map(|name| (name.as_str(), ["", ""])).collect(),
             methodology: "",
         }))
     });

@@ -29,7 +29,7 @@ pub use passwords::{
 };
 pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
 pub use sign_in::{SignInControl, SignInRefusal};
-pub use throttle::Throttled;
+pub use throttle::{AddressThrottle, Throttled};
 
 use crate::clock::{Clock, Moment};
 use crate::ledger::{

@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 use std::hash::Hash;
+use std::net::IpAddr;
 
+use super::client_address::client_key;
 use super::meter::{MeterTable, Metered};
 use crate::clock::Moment;
 
@@ -67,6 +69,21 @@ impl<S: Copy + Eq + Hash> Throttle<S> {
                 attempts.remove(place);
             }
         });
+    }
+}
+
+/// Attempts by the address of a client.
+pub struct AddressThrottle(Throttle<[u8; 16]>);
+
+impl AddressThrottle {
+    /// At most `limit` attempts of an address in any `window_seconds`, for at most `capacity` addresses at one time.
+    pub fn new(capacity: usize, limit: usize, window_seconds: i64) -> AddressThrottle {
+        AddressThrottle(Throttle::new(capacity, limit, window_seconds))
+    }
+
+    /// Counts an attempt and admits it, or refuses it. A refused attempt is not counted.
+    pub fn admit(&self, address: IpAddr, now: Moment) -> Result<(), Throttled> {
+        self.0.admit(client_key(address), now)
     }
 }
 

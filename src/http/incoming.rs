@@ -206,6 +206,12 @@ impl Incoming {
         choose(&self.accept(), &forms) == Some(1)
     }
 
+    /// Whether the client likes JSON better than a page. Without a preference, as of `*/*`, it gets the page.
+    pub fn prefers_json(&self) -> bool {
+        let forms: [&[&str]; 2] = [&["text/html", "application/xhtml+xml"], &["application/json"]];
+        choose(&self.accept(), &forms) == Some(1)
+    }
+
     /// All `Accept-Encoding` headers as one list.
     pub fn accept_encoding(&self) -> Cow<'_, str> {
         self.list("Accept-Encoding").unwrap_or_default()

@@ -2,6 +2,7 @@
 //!
 //! Does not depend on routes.
 
+use super::own_host::{host_of, is_loopback};
 use crate::access::RateLimits;
 
 /// The kind of a listener.
@@ -13,7 +14,31 @@ pub enum ListenerKind {
         policy: String,
     },
     /// The admin listener.
-    Operator,
+    Operator {
+        /// Whom a request may ask for.
+        hosts: AdminHosts,
+    },
+}
+
+/// The values of `Host` that the admin listener takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdminHosts {
+    /// Any: no page of a browser reaches a socket file by itself.
+    Any,
+    /// Names and addresses of this machine, and these names.
+    Own(Vec<String>),
+}
+
+impl AdminHosts {
+    /// Whether the listener may be asked by that `Host`.
+    pub(super) fn admit(&self, host: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Own(names) => {
+                is_loopback(host) || names.iter().any(|name| name.eq_ignore_ascii_case(host_of(host)))
+            }
+        }
+    }
 }
 
 impl ListenerKind {
@@ -38,6 +63,19 @@ mod tests {
     fn check(per_minute: u32, per_day: u32, expected: &str) {
         let listener_kind = ListenerKind::public(&RateLimits { per_minute, per_day });
         assert_eq!(listener_kind, ListenerKind::Public { policy: expected.to_owned() });
+    }
+
+    #[test]
+    fn admits_this_machine_and_named_hosts() {
+        let own = AdminHosts::Own(vec!["admin.example.org".to_owned()]);
+        for host in
+            ["127.0.0.1:8081", "localhost", "[::1]:8081", "Admin.Example.org", "admin.example.org:443"]
+        {
+            assert!(own.admit(host), "{host}");
+        }
+        for host in ["", "evil.test", "evil.test:8081", "x.admin.example.org", "192.168.1.7:8081"] {
+            assert!(!own.admit(host) && AdminHosts::Any.admit(host), "{host}");
+        }
     }
 
     #[test]

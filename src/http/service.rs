@@ -60,7 +60,7 @@ impl Service {
         let mut request = Incoming::new(raw, socket, self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
-            Ok(Ok(response)) if self.listener_kind == ListenerKind::Operator => response,
+            Ok(Ok(response)) if self.is_operators() => response,
             Ok(Ok(response)) => response.encoded_for(&request),
             Ok(Err(error)) => self.refused(&request, &error),
             Err(panic) => {
@@ -99,12 +99,21 @@ impl Service {
         let now = self.app.clock.now();
         let admission = match self.listener_kind {
             ListenerKind::Public { .. } => Some(self.app.access.peek(Subject::Address(address), now)),
-            ListenerKind::Operator => None,
+            ListenerKind::Operator { .. } => None,
         };
         wire::standalone(response, admission.as_ref(), now, &self.listener_kind, with_body)
     }
 
+    fn is_operators(&self) -> bool {
+        matches!(self.listener_kind, ListenerKind::Operator { .. })
+    }
+
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        if let ListenerKind::Operator { hosts } = &self.listener_kind
+            && !hosts.admit(&request.list("Host").unwrap_or_default())
+        {
+            return Err(host_foreign());
+        }
         if request.method() == Method::Options && request.is_for_the_whole_server() {
             self.pass(request, Guard::Uncounted)?;
             return Ok(Response::empty(204).with_header("Allow", "GET, HEAD, POST, OPTIONS"));
@@ -138,12 +147,10 @@ impl Service {
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
     fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
         let repeated = request.repeated_header();
-        if self.listener_kind == ListenerKind::Operator {
+        if self.is_operators() {
             return match guard {
                 Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
-                Guard::Operator if !self.app.admin_token.admits(request.header("Authorization")) => {
-                    Err(operator_unknown())
-                }
+                Guard::Operator => self.pass_operator(request),
                 _ => Ok(()),
             };
         }
@@ -178,6 +185,16 @@ impl Service {
         Ok(())
     }
 
+    fn pass_operator(&self, request: &Incoming) -> Result<(), ApiError> {
+        let Some(presented) = request.header("Authorization").and_then(bearer) else {
+            return Err(operator_unknown());
+        };
+        match self.app.admin_token.check(presented, self.client_address(request), request.now())? {
+            true => Ok(()),
+            false => Err(operator_unknown()),
+        }
+    }
+
     fn client_address(&self, request: &Incoming) -> IpAddr {
         request.client_address(&self.app.trusted_proxies)
     }
@@ -188,7 +205,7 @@ impl Service {
         };
         self.pass(request, Guard::Uncounted)?;
         let response = Response::empty(204).with_header("Allow", allow.clone());
-        if self.listener_kind == ListenerKind::Operator {
+        if self.is_operators() {
             return Ok(response);
         }
         Ok(response
@@ -281,6 +298,19 @@ pub fn hold_for_account(
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
+}
+
+/// The token of an `Authorization` header.
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, presented) = authorization.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then_some(presented)
+}
+
+fn host_foreign() -> ApiError {
+    ApiError::new(ErrorKind::Forbidden, "the header Host does not name the admin listener").with_reason(
+        "HOST_FOREIGN",
+        "ask 127.0.0.1 or localhost, or have the server started with --admin-host and this name",
+    )
 }
 
 fn operator_unknown() -> ApiError {

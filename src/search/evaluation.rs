@@ -267,7 +267,7 @@ fn text(dataset: &EvaluationDataset) -> DocumentText<'_> {
         titles: localized(&dataset.title),
         descriptions: localized(&dataset.description),
         tags: dataset.tags.iter().map(String::as_str).collect(),
-        columns: dataset.columns.iter().map(|name| (name.as_str(), "")).collect(),
+        columns: dataset.columns.iter().map(|name| (name.as_str(), ["", ""])).collect(),
         methodology: &dataset.methodology,
     }
 }

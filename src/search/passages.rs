@@ -143,7 +143,7 @@ mod tests {
             titles: vec![(Some(Language::English), "Air"), (Some(Language::Italian), "Aria")],
             descriptions: vec![(Some(Language::Italian), "Dati orari.")],
             tags: vec!["smog"],
-            columns: vec![("stationId", "")],
+            columns: vec![("stationId", ["", ""])],
             methodology: "",
         };
         let passages = passages();

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::cache::Cache;
 use super::security;
-use crate::branding::{Accent, Branding, Logo};
+use crate::branding::{Accent, Branding, Picture};
 use crate::clock::Moment;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
@@ -25,6 +25,7 @@ pub(super) const ROUTES: &[Route] = &[
 
 const CSS: &str = "text/css; charset=utf-8";
 const SVG: &str = "image/svg+xml";
+const PNG: &str = "image/png";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 const STYLE: &str = concat!(
@@ -61,12 +62,14 @@ const D3: &str = concat!(
 );
 
 /// Name, ending, media type, content.
-const SOURCES: [(&str, &str, &str, &str); 5] = [
-    ("style", "css", CSS, STYLE),
-    ("icon", "svg", SVG, include_str!("assets/icon.svg")),
-    ("copy", "js", SCRIPT, include_str!("assets/copy.js")),
-    ("d3", "js", SCRIPT, D3),
-    ("graph", "js", SCRIPT, include_str!("assets/graph.js")),
+const SOURCES: [(&str, &str, &str, &[u8]); 6] = [
+    ("style", "css", CSS, STYLE.as_bytes()),
+    ("icon", "svg", SVG, include_bytes!("assets/icon.svg")),
+    // Drawn from `card.svg` by a browser, because services that preview links show no SVG.
+    ("card", "png", PNG, include_bytes!("assets/card.png")),
+    ("copy", "js", SCRIPT, include_bytes!("assets/copy.js")),
+    ("d3", "js", SCRIPT, D3.as_bytes()),
+    ("graph", "js", SCRIPT, include_bytes!("assets/graph.js")),
 ];
 
 struct Asset {
@@ -78,10 +81,10 @@ struct Asset {
 }
 
 static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
-    let asset = |(name, ending, content_type, content): (&str, &str, &'static str, &str)| Asset {
+    let asset = |(name, ending, content_type, content): (&str, &str, &'static str, &[u8])| Asset {
         name: format!("{name}.{ending}"),
-        file: format!("{name}.{:016x}.{ending}", xxh3_64(content.as_bytes())),
-        prepared: Prepared::new(content_type, content.as_bytes().to_vec(), Moment::from_unix_millis(0)),
+        file: format!("{name}.{:016x}.{ending}", xxh3_64(content)),
+        prepared: Prepared::new(content_type, content.to_vec(), Moment::from_unix_millis(0)),
     };
     SOURCES.into_iter().map(asset).collect()
 });
@@ -93,9 +96,9 @@ pub fn path(name: &str) -> String {
     found.map_or_else(String::new, |asset| format!("/assets/{}", asset.file))
 }
 
-/// The path of the picture of the place.
-pub fn logo_path(logo: &Logo) -> String {
-    format!("/assets/{}", logo.file())
+/// The path of a picture of the place.
+pub fn picture_path(picture: &Picture) -> String {
+    format!("/assets/{}", picture.file())
 }
 
 /// The path of the colour of the place.
@@ -118,9 +121,11 @@ fn asset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 /// A file of the place itself.
 fn of_place<'b>(branding: &'b Branding, file: &str) -> Option<(&'static str, &'b [u8])> {
-    let logo = branding.logo.as_ref().filter(|logo| logo.file() == file);
+    let mut pictures = [&branding.logo, &branding.card].into_iter().flatten();
+    let picture = pictures.find(|picture| picture.file() == file);
     let accent = branding.accent.as_ref().filter(|accent| accent.file() == file);
-    logo.map(|logo| (logo.content_type(), logo.bytes()))
+    picture
+        .map(|picture| (picture.content_type(), picture.bytes()))
         .or_else(|| accent.map(|accent| (CSS, accent.css().as_bytes())))
 }
 
@@ -148,7 +153,7 @@ mod tests {
         for (name, ending, _, content) in SOURCES {
             let path = path(&format!("{name}.{ending}"));
             assert!(path.starts_with(&format!("/assets/{name}.")) && path.ends_with(&format!(".{ending}")));
-            assert!(path.contains(&format!("{:016x}", xxh3_64(content.as_bytes()))));
+            assert!(path.contains(&format!("{:016x}", xxh3_64(content))));
         }
     }
 }

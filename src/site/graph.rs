@@ -30,23 +30,23 @@ const GRAPH_PATH: &str = "/api/v1/datasets/relations/graph";
 words! {
     /// The words of the page of all relations.
     pub struct GraphWords {
-        title: "Relations between the datasets", "Relazioni fra i dataset";
-        description: "Which datasets belong together, as a plot and as a list.",
-            "Quali dataset sono collegati fra loro, in un grafico e in un elenco.";
+        title: "How the datasets are related", "Relazioni fra i dataset";
+        description: "Which datasets belong together, as a graph and as a list.",
+            "Quali dataset sono collegati fra loro, in un grafo e in un elenco.";
         counts: "{} relations between {} datasets.", "{} relazioni fra {} dataset.";
-        none: "No relation is known yet.", "Non è ancora nota alcuna relazione.";
-        plot: "Plot", "Grafico";
-        plot_help: "Drag to move, scroll or use + and − to zoom, the arrow keys to look around, and Tab to go from dataset to dataset. The list below has the same relations.",
-            "Trascina per spostare, usa la rotella o + e − per ingrandire, le frecce per muoverti e Tab per passare da un dataset all’altro. L’elenco qui sotto contiene le stesse relazioni.";
-        plot_failed: "The plot cannot be drawn now. The list below has the relations.",
-            "Ora il grafico non si può disegnare. L’elenco qui sotto contiene le relazioni.";
-        plot_too_large: "There are too many datasets for a plot. The list below has all relations.",
-            "I dataset sono troppi per un grafico. L’elenco qui sotto contiene tutte le relazioni.";
+        none: "No relations are known yet.", "Non è ancora nota alcuna relazione.";
+        plot: "Graph", "Grafo";
+        plot_help: "Drag to move, scroll or use + and − to zoom, the arrow keys to look around, and Tab to go from dataset to dataset. Point at a dot to see its name. The list below has the same relations.",
+            "Trascina per spostare, usa la rotella o + e − per ingrandire, le frecce per muoverti e Tab per passare da un dataset all’altro. Punta un cerchio per vederne il nome. L’elenco qui sotto contiene le stesse relazioni.";
+        plot_failed: "The graph cannot be drawn right now. The relations are in the list below.",
+            "Al momento non è possibile disegnare il grafo. Le relazioni sono nell’elenco qui sotto.";
+        plot_too_large: "There are too many datasets for a graph. All relations are in the list below.",
+            "I dataset sono troppi per un grafo. Tutte le relazioni sono nell’elenco qui sotto.";
         zoom_in: "Zoom in", "Ingrandisci";
         zoom_out: "Zoom out", "Riduci";
         zoom_all: "Show everything", "Mostra tutto";
         list: "List", "Elenco";
-        caption: "Relations, by dataset", "Relazioni, per dataset";
+        caption: "Relations by dataset", "Relazioni per dataset";
         from: "From", "Da";
         relation: "Relation", "Relazione";
         to: "To", "A";

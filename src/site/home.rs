@@ -49,7 +49,7 @@ struct NewLine {
 }
 
 fn home(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    if !request.prefers_html() {
+    if request.prefers_json() {
         request.query().finish()?;
         return Err(unknown_path(app).with_header("Vary", "Accept"));
     }

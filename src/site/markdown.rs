@@ -102,6 +102,7 @@ mod tests {
         for (markdown, expected) in [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("[x](javascript:alert(1))", "<p>x</p>"),
+            ("[x](//evil.test)", "<p>x</p>"),
             ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),
             ("![x](data:image/svg+xml,<svg onload=alert(1)>)", "![x]"),
             ("<svg onload=alert(1)>", "&lt;svg onload=alert(1)&gt;"),

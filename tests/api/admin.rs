@@ -20,6 +20,50 @@ fn requires_operator_token() {
 }
 
 #[test]
+fn refuses_host_that_a_foreign_dns_leads_here() {
+    let site = Site::with_cities();
+    let token = format!("Bearer {}", site.admin_token());
+    let port = site.admin_address().port();
+    let ask = |target: &str, host: &str| {
+        exchange(site.admin_address(), &Ask::get(target).header("Host", host).header("Authorization", &token))
+    };
+    for target in ["/metrics", "/healthz", "/operator", "/nowhere"] {
+        for host in
+            ["evil.test", &format!("evil.test:{port}"), "127.0.0.1.evil.test", "10.0.0.1", "0.0.0.0", ""]
+        {
+            let refused = ask(target, host).refusal();
+            assert_eq!(refused, (403, "FORBIDDEN".into(), "HOST_FOREIGN".into()), "{target} {host}");
+        }
+    }
+    for host in ["localhost", &format!("127.0.0.1:{port}"), &format!("[::1]:{port}"), "mercato.test:99"] {
+        assert_eq!(ask("/metrics", host).status, 200, "{host}");
+    }
+}
+
+#[test]
+fn limits_wrong_tokens_by_address() {
+    let site = Site::with_cities();
+    let ask = |token: &str| {
+        let reload = Ask::new("POST", "/admin/v1/catalog/reload").body(b"");
+        exchange(site.admin_address(), &reload.header("Authorization", &format!("Bearer {token}")))
+    };
+    for _ in 0..10 {
+        assert_eq!(ask("wrong").refusal().2, "OPERATOR_TOKEN");
+    }
+    let refused = ask("wrong");
+    assert_eq!(refused.refusal(), (429, "RATE_LIMITED".into(), "TOO_MANY_WRONG_TOKENS".into()));
+    let seconds: u64 = refused.header("Retry-After").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    let form = Ask::new("POST", "/operator/sign-in")
+        .body(b"token=wrong")
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .header("Sec-Fetch-Site", "same-origin");
+    let page = exchange(site.admin_address(), &form);
+    assert_eq!(page.refusal().0, 429, "the form counts with the header");
+    assert_eq!(ask(&site.admin_token()).status, 200, "nobody locks the operator out");
+}
+
+#[test]
 fn serves_publication_after_reload() {
     let site = Site::with_cities();
     publish_files(&site.data(), MANIFEST, "1.5.0", &city_columns(4), &[]);

@@ -56,6 +56,7 @@ fn serves_console_without_external_files() {
         assert_eq!(answer.header("Content-Type"), Some("text/html; charset=utf-8"));
         let text = answer.text();
         assert_eq!(text.contains("<base href=\"docs/\">"), page == "/docs");
+        assert!(text.contains("<a href=\"../\">"), "the way back to the site");
         assert!(!text.contains("http://") && !text.contains("https://"), "{text}");
         let policy = answer.header("Content-Security-Policy").unwrap();
         assert!(policy.contains("default-src 'none'") && policy.contains("connect-src 'self'"), "{policy}");
@@ -200,7 +201,7 @@ fn rejects_invalid_public_url() {
 #[test]
 fn hints_at_documentation_on_unknown_path() {
     let site = Site::with_cities();
-    for target in ["/", "/api", "/api/v1/openapi"] {
+    for target in ["/nowhere", "/api", "/api/v1/openapi"] {
         let json: Value = site.get(target).json();
         assert!(json["error"]["details"]["hint"].as_str().unwrap().contains("/docs"), "{target}");
     }

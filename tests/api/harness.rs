@@ -91,7 +91,8 @@ impl Site {
     pub fn beside(with_books: &Path, folder: &Path, flags: &[&str]) -> Site {
         let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
-        let process = ["--charge-durability", "process", "--drain-seconds", "5"];
+        let process =
+            ["--charge-durability", "process", "--drain-seconds", "5", "--admin-host", "mercato.test"];
         let books = books_of(with_books);
         let books: Vec<&str> = books.iter().map(String::as_str).collect();
         let settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));

@@ -88,7 +88,7 @@ fn order_from(admin: SocketAddr, token: &str, order: &str) -> serde_json::Value 
     let mut connection = TcpStream::connect(admin).unwrap();
     write!(
         connection,
-        "POST /admin/v1/orders HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n\
+        "POST /admin/v1/orders HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{order}",
         order.len()
     )
@@ -101,7 +101,7 @@ fn order_from(admin: SocketAddr, token: &str, order: &str) -> serde_json::Value 
 
 fn ask(address: SocketAddr, target: &str, header: &str) {
     let mut connection = TcpStream::connect(address).unwrap();
-    write!(connection, "GET {target} HTTP/1.1\r\nHost: test\r\n{header}\r\nConnection: close\r\n\r\n")
+    write!(connection, "GET {target} HTTP/1.1\r\nHost: localhost\r\n{header}\r\nConnection: close\r\n\r\n")
         .unwrap();
     drop(connection.read_to_end(&mut Vec::new()));
 }

@@ -918,6 +918,8 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
+      /** Language of the descriptions, where the publisher wrote them in it. Without it English comes first. */
+      lang?: "en" | "it";
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
     };

@@ -64,8 +64,7 @@ pub(super) fn check_columns(
     let check = |(name, note): (String, Spanned<ColumnNote>)| {
         let span = note.span();
         let note = note.into_inner();
-        let too_long =
-            note.description.as_ref().is_some_and(|text| text.chars().count() > DESCRIPTION_LENGTH_CHARS_MAX);
+        let too_long = note.description.all().any(|text| text.chars().count() > DESCRIPTION_LENGTH_CHARS_MAX);
         let nested = matches!(note.example, Some(toml::Value::Array(_) | toml::Value::Table(_)));
         let wrong_type = note.r#type.as_deref().and_then(|text| text.parse::<ColumnType>().err());
         match (too_long, nested, wrong_type) {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::catalog::error::CatalogError;
@@ -73,6 +73,23 @@ impl LocalizedText {
     fn all(&self) -> impl Iterator<Item = &String> {
         self.en.iter().chain(&self.it)
     }
+
+    /// A text in both languages, or a plain one in English.
+    fn of_text_or_table<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "expected a text, or a table of texts such as { en = \"City\", it = \"Città\" }"
+        )]
+        enum Typed {
+            Text(String),
+            Table(LocalizedText),
+        }
+        Ok(match Typed::deserialize(deserializer)? {
+            Typed::Text(text) => Self { en: Some(text), it: None },
+            Typed::Table(texts) => texts,
+        })
+    }
 }
 
 /// The description of a column.
@@ -83,7 +100,8 @@ impl LocalizedText {
 )]
 pub struct ColumnNote {
     /// The meaning of the column.
-    pub description: Option<String>,
+    #[serde(default, deserialize_with = "LocalizedText::of_text_or_table")]
+    pub description: LocalizedText,
     /// A typical value: text, number, boolean or date.
     pub example: Option<toml::Value>,
     /// The type in text files; see [`ColumnType`].
@@ -254,6 +272,22 @@ mod tests {
     }
 
     #[test]
+    fn describes_columns_in_both_languages() {
+        let manifest = parse(
+            "slug = \"a\"\n[columns.plain]\ndescription = \"City\"\n[columns.both]\nexample = 7\n\
+             [columns.both.description]\nen = \"Name\"\nit = \"Nome\"\n\
+             [columns.italian]\ndescription = { it = \"Sede\" }\n[columns.none]\n",
+        )
+        .unwrap();
+        let told = |name: &str, language| manifest.columns[name].description.choose(Some(language));
+        let both = |name| (told(name, Language::English), told(name, Language::Italian));
+        assert_eq!(both("plain"), (Some("City"), Some("City")));
+        assert_eq!(both("both"), (Some("Name"), Some("Nome")));
+        assert_eq!(both("italian"), (Some("Sede"), Some("Sede")));
+        assert_eq!(both("none"), (None, None));
+    }
+
+    #[test]
     fn parses_provenance() {
         let manifest = parse(
             "slug = \"a\"\ncontact = \"data@town.test\"\nhomepage = \"https://town.test/data\"\n\
@@ -338,6 +372,12 @@ mod tests {
             "expected a table such as { description",
         );
         check_error("slug = \"a\"\n[source]\ndecimal = \";\"\n", 3, 11, "a comma or a point");
+        check_error(
+            "slug = \"a\"\n[columns.a]\ndescription = 5\n",
+            3,
+            15,
+            "expected a text, or a table of texts",
+        );
         check_error("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
         check_error("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
         check_error("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");

@@ -13,7 +13,7 @@ use crate::http::handlers::query::{self, estimate};
 use crate::http::handlers::streams::{download, stream};
 use crate::http::handlers::{account, console, health, mcp, payments};
 use crate::http::incoming::Incoming;
-use crate::http::listener_kind::ListenerKind;
+use crate::http::listener_kind::{AdminHosts, ListenerKind};
 use crate::http::response::Response;
 use crate::http::service::Service;
 use crate::net::Slots;
@@ -61,8 +61,9 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pag
 }
 
 /// The operator's side, with its pages.
-pub fn admin_service(app: Arc<App>, slots: Arc<Slots>, pages: Pages) -> Service {
+pub fn admin_service(app: Arc<App>, hosts: AdminHosts, slots: Arc<Slots>, pages: Pages) -> Service {
     let own: [&[Route]; 3] = [health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES];
     let tables: Vec<&[Route]> = pages.routes.iter().copied().chain(own).collect();
-    Service::new(app, Router::new(&tables), ListenerKind::Operator, slots).with_refusals(pages.refusal)
+    Service::new(app, Router::new(&tables), ListenerKind::Operator { hosts }, slots)
+        .with_refusals(pages.refusal)
 }

@@ -87,8 +87,8 @@ pub struct DocumentText<'d> {
     pub descriptions: Vec<(Option<Language>, &'d str)>,
     /// Tags.
     pub tags: Vec<&'d str>,
-    /// Column names with descriptions.
-    pub columns: Vec<(&'d str, &'d str)>,
+    /// Column names with descriptions in English and Italian, empty where there is none.
+    pub columns: Vec<(&'d str, [&'d str; 2])>,
     /// Methodology.
     pub methodology: &'d str,
 }
@@ -101,16 +101,17 @@ impl<'d> From<&'d Dataset> for DocumentText<'d> {
             let italian = text.it.as_deref().map(|text| (Some(Language::Italian), text));
             english.into_iter().chain(italian).collect()
         };
-        let note = |name: &str| manifest.columns.get(name).and_then(|note| note.description.as_deref());
+        let notes = |name: &str| {
+            let texts = manifest.columns.get(name).map(|note| [&note.description.en, &note.description.it]);
+            texts.map_or(["", ""], |texts| texts.map(|text| text.as_deref().unwrap_or_default()))
+        };
         let columns = dataset.current.table.columns().iter().take(COLUMNS_MAX);
         Self {
             slug: dataset.slug(),
             titles: localized(&manifest.title),
             descriptions: localized(&manifest.description),
             tags: manifest.tags.iter().map(String::as_str).collect(),
-            columns: columns
-                .map(|column| (column.name.as_str(), note(&column.name).unwrap_or_default()))
-                .collect(),
+            columns: columns.map(|column| (column.name.as_str(), notes(&column.name))).collect(),
             methodology: &dataset.methodology,
         }
     }
@@ -232,13 +233,15 @@ pub(super) fn impact(kept: u16) -> f32 {
     f32::from(kept) / IMPACT_SCALE
 }
 
-fn columns_text(columns: &[(&str, &str)]) -> String {
+fn columns_text(columns: &[(&str, [&str; 2])]) -> String {
     let mut text = String::new();
-    for (name, note) in columns.iter().take(COLUMNS_MAX) {
+    for (name, notes) in columns.iter().take(COLUMNS_MAX) {
         text.push_str(&spell_out(name));
         text.push_str(" . ");
-        text.push_str(beginning(note, COLUMN_NOTE_BYTES_MAX));
-        text.push_str(" . ");
+        for note in notes.iter().filter(|note| !note.is_empty()) {
+            text.push_str(beginning(note, COLUMN_NOTE_BYTES_MAX));
+            text.push_str(" . ");
+        }
     }
     text
 }

@@ -4,6 +4,7 @@
 
 use askama::Template;
 
+use super::dataset_field::DatasetField;
 use crate::site::url::Url;
 
 /// A form.
@@ -28,14 +29,15 @@ pub struct Input {
     value: String,
     autocomplete: &'static str,
     choices: Vec<Choice>,
+    datasets: Option<DatasetField>,
     hint: Option<String>,
     fault: Option<String>,
     is_required: bool,
 }
 
 struct Choice {
-    value: &'static str,
-    text: &'static str,
+    value: String,
+    text: String,
 }
 
 impl FormView {
@@ -85,6 +87,7 @@ impl Input {
             value: String::new(),
             autocomplete: "off",
             choices: Vec::new(),
+            datasets: None,
             hint: None,
             fault: None,
             is_required: false,
@@ -108,9 +111,17 @@ impl Input {
 
     /// Sets the choices: values and texts.
     #[must_use]
-    pub fn choices(mut self, choices: &[(&'static str, &'static str)]) -> Self {
-        self.choices = choices.iter().map(|(value, text)| Choice { value, text }).collect();
+    pub fn choices(mut self, choices: &[(&str, &str)]) -> Self {
+        let choice =
+            |(value, text): &(&str, &str)| Choice { value: (*value).to_owned(), text: (*text).to_owned() };
+        self.choices = choices.iter().map(choice).collect();
         self
+    }
+
+    /// Offers datasets.
+    #[must_use]
+    pub fn datasets(self, datasets: DatasetField) -> Self {
+        Self { datasets: Some(datasets), ..self }
     }
 
     /// A sentence below the field.

@@ -22,6 +22,7 @@ mod area;
 pub(in crate::site) mod buying;
 mod credits;
 mod csv;
+pub(in crate::site) mod dataset_field;
 mod done;
 pub(in crate::site) mod entries;
 pub(in crate::site) mod form;

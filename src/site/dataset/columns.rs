@@ -106,7 +106,9 @@ fn columns(opened: &Opened<'_>, page: usize) -> Result<Vec<Column>, ApiError> {
                 place: number.saturating_add(1),
                 name: meta.name.clone(),
                 kind: kind_word(meta.kind, words),
-                description: note.and_then(|note| note.description.clone()),
+                description: note
+                    .and_then(|note| note.description.choose(Some(opened.visit.language)))
+                    .map(str::to_owned),
                 example: noted.or_else(|| found().map(|json| plain_json(&json))),
                 marks: marks(table, number, words).map_err(|error| opened.damaged(&error))?,
                 shown,

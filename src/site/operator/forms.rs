@@ -69,8 +69,12 @@ impl<'d> Forms<'d> {
         kind: &'static str,
         label: &'static str,
     ) -> Input {
-        let typed = self.refused_of(action).map_or("", |refused| refused.form.raw(name));
-        Input::new(action, name, kind, label).value(typed)
+        Input::new(action, name, kind, label).value(self.typed(action, name))
+    }
+
+    /// What was typed into a field of a refused form.
+    pub fn typed(&self, action: &str, name: &str) -> &str {
+        self.refused_of(action).map_or("", |refused| refused.form.raw(name))
     }
 
     /// The tick that confirms an irreversible form.
@@ -103,21 +107,4 @@ pub fn number(operator: &OperatorVisit, text: &str) -> Result<u64, String> {
 /// A whole number, or nothing where nothing was typed.
 pub fn optional_number(operator: &OperatorVisit, text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() { Ok(None) } else { number(operator, text).map(Some) }
-}
-
-/// The names in a list that lines, spaces or commas part.
-pub fn names(text: &str) -> Vec<String> {
-    let parts = text.split(|letter: char| letter == ',' || letter.is_whitespace());
-    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_names_by_lines_spaces_and_commas() {
-        assert_eq!(names(" a,b\r\nc  d,,"), ["a", "b", "c", "d"]);
-        assert!(names(" \n,").is_empty());
-    }
 }

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::account::changes::{Secret, secret};
 use super::done::Done;
-use super::forms::{Forms, Refused, confirmed, names, number, optional_number};
+use super::forms::{Forms, Refused, confirmed, number, optional_number};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::clock::Moment;
@@ -15,6 +15,7 @@ use crate::http::response::Response;
 use crate::ledger::{Change, KeyId, KeyView};
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::api_keys::key_view::{is_valid, limits, state};
+use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::words::AccountWords;
@@ -25,7 +26,7 @@ use crate::site::words::fill;
 const LIMIT: &str = "limit";
 const ROTATE: &str = "rotate";
 const REVOKE: &str = "revoke";
-const FIELDS: [&str; 5] = ["day", "month", "datasets", "end", "grace"];
+const FIELDS: [&str; 5] = ["day", "month", DATASETS, "end", "grace"];
 
 #[derive(Template)]
 #[template(path = "operator/key.html")]
@@ -94,7 +95,7 @@ pub fn typed_limits(operator: &OperatorVisit, form: &Form) -> Result<TypedLimits
     Ok(TypedLimits {
         credits_per_day: optional_number(operator, form.text("day"))?,
         credits_per_month: optional_number(operator, form.text("month"))?,
-        datasets: names(form.text("datasets")),
+        datasets: names(form.text(DATASETS)),
         expires_at: (!end.is_empty()).then(|| end.to_owned()),
     })
 }
@@ -103,11 +104,12 @@ pub fn typed_limits(operator: &OperatorVisit, form: &Form) -> Result<TypedLimits
 pub fn key_fields(
     form: FormView,
     words: &'static OperatorWords,
+    datasets: DatasetField,
     input: impl Fn(&'static str, &'static str, &'static str) -> Input,
 ) -> FormView {
     form.input(input("day", "number", words.cap_day).hint(words.cap_hint))
         .input(input("month", "number", words.cap_month).hint(words.cap_hint))
-        .input(input("datasets", "textarea", words.only_datasets).hint(words.only_datasets_hint))
+        .input(input(DATASETS, "text", words.only_datasets).datasets(datasets).hint(words.only_datasets_hint))
         .input(input("end", "text", words.end).hint(words.end_hint))
 }
 
@@ -202,7 +204,7 @@ fn page(
     if !key.limits.datasets.is_empty() {
         facts.push((words.only_datasets, key.limits.datasets.join(", ")));
     }
-    let valid = is_valid(key, now).then(|| key_forms(operator, &forms, key));
+    let valid = is_valid(key, now).then(|| key_forms(app, operator, &forms, key));
     let head = operator.head_below(&title, words.accounts, &operator.visit.link("/operator/accounts"));
     let page = KeyPage {
         frame: operator.frame(Page::Accounts, &title),
@@ -218,15 +220,17 @@ fn page(
 }
 
 /// The forms for limits, replacement and end.
-fn key_forms(operator: &OperatorVisit, forms: &Forms<'_>, key: &KeyView) -> [FormView; 3] {
+fn key_forms(app: &App, operator: &OperatorVisit, forms: &Forms<'_>, key: &KeyView) -> [FormView; 3] {
     let (words, common) = (operator.words, operator.common);
     let is_refused = forms.is_refused(LIMIT);
     let present = |name: &str| match name {
         "day" => key.limits.credits_per_day.map(|cap| cap.to_string()),
         "month" => key.limits.credits_per_month.map(|cap| cap.to_string()),
-        "datasets" => Some(key.limits.datasets.join("\n")),
-        _ => key.limits.expires_at.map(Moment::rfc3339),
+        "end" => key.limits.expires_at.map(Moment::rfc3339),
+        _ => None,
     };
+    let chosen = if is_refused { names(forms.typed(LIMIT, DATASETS)) } else { key.limits.datasets.to_vec() };
+    let datasets = DatasetField::new(&operator.visit, &app.catalog.snapshot(), &chosen);
     let input = |name, kind, label| {
         let input = forms.input(LIMIT, name, kind, label);
         if is_refused { input } else { input.value(&present(name).unwrap_or_default()) }
@@ -238,7 +242,7 @@ fn key_forms(operator: &OperatorVisit, forms: &Forms<'_>, key: &KeyView) -> [For
         ("604800", common.grace_week),
     ];
     [
-        key_fields(forms.form(LIMIT, words.limit), words, input),
+        key_fields(forms.form(LIMIT, words.limit), words, datasets, input),
         forms
             .form(ROTATE, common.rotate)
             .input(forms.input(ROTATE, "grace", "select", common.grace).choices(&grace)),

@@ -164,18 +164,27 @@ fn series(words: &'static OperatorWords) -> [Series; 5] {
     ]
 }
 
-/// How much a counter grew a minute, between each two samples.
+/// How much a counter grew in the minute up to each sample. Fewer seconds are not extrapolated to a minute, so no value
+/// exceeds the counter itself.
 fn per_minute(series: &Series, history: &[HistorySample]) -> Vec<Point> {
-    let pairs = history.iter().zip(history.iter().skip(1));
-    pairs
-        .map(|(before, after)| {
+    history
+        .iter()
+        .skip(1)
+        .map(|after| {
             let millis = millis(after);
-            let took = millis.saturating_sub(self::millis(before)).max(1);
+            let before = sample_before(history, millis.saturating_sub(MINUTE_MILLIS));
+            let took = millis.saturating_sub(self::millis(&before)).max(MINUTE_MILLIS);
             let grown = (series.of)(&after.totals).saturating_sub((series.of)(&before.totals));
             let value = u128::from(grown).saturating_mul(MINUTE_MILLIS.into()) / u128::from(took);
             Point { millis, value: u64::try_from(value).unwrap_or(u64::MAX) }
         })
         .collect()
+}
+
+/// The last sample up to a moment, else the first of all.
+fn sample_before(history: &[HistorySample], elapsed_millis: u64) -> HistorySample {
+    let before = history.iter().rfind(|sample| millis(sample) <= elapsed_millis);
+    before.or(history.first()).copied().unwrap_or_default()
 }
 
 fn millis(sample: &HistorySample) -> u64 {
@@ -223,10 +232,8 @@ fn rate(operator: &OperatorVisit, series: &Series, history: &[HistorySample], to
     let numbers = operator.visit.numbers;
     let newest = history.last().copied().unwrap_or_default();
     let since = |span: u64| {
-        let from = millis(&newest).saturating_sub(span);
-        let before = history.iter().rfind(|sample| millis(sample) <= from).or(history.first());
-        let before = before.map_or(0, |sample| (series.of)(&sample.totals));
-        numbers.integer((series.of)(&newest.totals).saturating_sub(before))
+        let before = sample_before(history, millis(&newest).saturating_sub(span));
+        numbers.integer((series.of)(&newest.totals).saturating_sub((series.of)(&before.totals)))
     };
     Rate {
         name: series.name,
@@ -244,17 +251,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_growth_a_minute_over_uneven_intervals() {
+    fn most_in_a_minute_never_exceeds_what_was_counted() {
         let series = Series { id: "x", name: "x", of: |totals| totals.requests };
         let sample = |seconds, requests| HistorySample {
             elapsed: Duration::from_secs(seconds),
             totals: Totals { requests, ..Totals::default() },
             memory_bytes: 0,
         };
-        let history = [sample(1, 5), sample(11, 15), sample(41, 15), sample(51, 16)];
+        let history =
+            [sample(1, 0), sample(11, 10), sample(41, 10), sample(61, 16), sample(71, 17), sample(191, 37)];
         let points = per_minute(&series, &history);
         let values: Vec<(u64, u64)> = points.iter().map(|point| (point.millis, point.value)).collect();
-        assert_eq!(values, [(11_000, 60), (41_000, 0), (51_000, 6)]);
+        assert_eq!(values, [(11_000, 10), (41_000, 10), (61_000, 16), (71_000, 7), (191_000, 10)]);
         assert!(per_minute(&series, &history[..1]).is_empty());
     }
 }

@@ -71,7 +71,9 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     same_origin::check(&visit, request)?;
     let form = Form::read(request, &[TOKEN, NEXT])?;
     let next = form.text(NEXT);
-    let Some(own) = app.admin_token.sign_in(form.raw(TOKEN), random_bytes()?, request.now()) else {
+    let address = request.client_address(&app.trusted_proxies);
+    let signed_in = app.admin_token.sign_in(form.raw(TOKEN), address, random_bytes()?, request.now())?;
+    let Some(own) = signed_in else {
         let words = OperatorWords::of(visit.language);
         return page(&visit, request, next, Some(words.token_wrong));
     };

@@ -84,8 +84,8 @@ pub struct Frame {
     pub default_address: String,
     /// Kind of the page in the Open Graph.
     pub og_type: &'static str,
-    /// Whole address of the picture of the place.
-    pub og_image: Option<String>,
+    /// Whole address of the picture that previews of links show.
+    pub og_image: String,
     /// JSON-LD that can stand in a script element.
     pub json_ld: Option<String>,
     /// Atom feeds: name and address.

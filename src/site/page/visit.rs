@@ -204,7 +204,8 @@ impl Visit {
         let (words, branding) = (self.words, &self.branding);
         let own = |path: String| format!("{}{path}", self.prefix);
         let accent = branding.accent.as_ref().map(assets::accent_path);
-        let logo = branding.logo.as_ref().map(assets::logo_path);
+        let logo = branding.logo.as_ref().map(assets::picture_path);
+        let card = branding.card.as_ref().map_or_else(|| assets::path("card.png"), assets::picture_path);
         let localized =
             |text: &crate::catalog::LocalizedText| text.choose(Some(self.language)).map(str::to_owned);
         let legal = branding
@@ -223,7 +224,7 @@ impl Visit {
             canonical: String::new(),
             default_address: String::new(),
             og_type: "website",
-            og_image: logo.as_ref().map(|path| format!("{}{path}", self.base)),
+            og_image: format!("{}{card}", self.base),
             json_ld: None,
             feeds: vec![Link {
                 text: words.feed_of_all.to_owned(),

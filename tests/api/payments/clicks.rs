@@ -15,7 +15,7 @@ fn sells_by_click_without_money() {
     let site = demo(folder.path());
     let browser = Browser::signed_in(&site, EMAIL);
     let page = browser.open("/account/credits");
-    assert!(page.one("main form .muted").line().contains("no money moves"));
+    assert!(page.one("main form .muted").line().contains("no real money is involved"));
     let begun = buy(&browser, "3000");
     let own = begun.header("Location").unwrap().to_owned();
     assert!(begun.status == 303 && own.starts_with("/account/purchases/chk_1_"), "{own}");
@@ -26,7 +26,7 @@ fn sells_by_click_without_money() {
         .map(|form| form.attribute("action").map(str::to_owned))
         .collect();
     assert_eq!(forms, [Some(own.clone()), Some(own.clone())], "one pays, the other cancels");
-    assert!(asked.one("main .notice").line().contains("No money moves."));
+    assert!(asked.one("main .notice").line().contains("No real money is involved."));
     check_usable(&own, &asked);
     assert_eq!(credits(&site), 0);
     let paid = browser.post(&own, &[]);
@@ -109,7 +109,7 @@ fn returns_faulty_choice_and_bounds_open_purchases() {
         assert_eq!(buy(&browser, "3000").status, 303);
     }
     let page = check_refused(&buy(&browser, "3000"), 422, &[]);
-    assert!(page.one("main p.problem").line().starts_with("Too many of your purchases wait"));
+    assert!(page.one("main p.problem").line().starts_with("You have too many unpaid purchases."));
     assert_eq!(page.rows("main tbody tr").len(), 16);
 }
 

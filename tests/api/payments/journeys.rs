@@ -46,8 +46,8 @@ fn sells_credits_from_form_to_receipt() {
     assert_eq!(
         offers,
         [
-            "10,000 credits for €50.00 plus VAT, €61.00 in all",
-            "3,000 credits for €10.01 plus VAT, €12.21 in all"
+            "10,000 credits for €50.00 plus VAT, €61.00 in total",
+            "3,000 credits for €10.01 plus VAT, €12.21 in total"
         ]
     );
 
@@ -57,7 +57,7 @@ fn sells_credits_from_form_to_receipt() {
     let own = format!("/account/purchases/{reference}");
     let waiting = browser.open(&format!("{own}?done=paying"));
     assert!(
-        waiting.one("main .notice").line().starts_with("This purchase is not paid yet."),
+        waiting.one("main .notice").line().starts_with("This purchase has not been paid yet."),
         "no thanks before the money"
     );
     assert_eq!(browser.get(&format!("{own}/receipt")).status, 404);
@@ -160,7 +160,10 @@ fn takes_back_refunds_and_disputes_and_gives_again_what_was_won() {
     let receipt = browser.open(&format!("/account/purchases/{reference}/receipt"));
     assert_eq!(receipt.rows("main tfoot tr")[1], "Refunded since €61.00");
     let told = browser.open("/account/credits?kind=purchases").one("main").line();
-    assert!(told.contains("taken back after a refund or dispute") && told.contains("given again"), "{told}");
+    assert!(
+        told.contains("reversed after a refund or dispute") && told.contains("restored after a dispute"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -76,5 +76,5 @@ fn says_on_pages_that_data_are_fetched() {
     assert!(overview.text().contains("are not on this server yet"), "{}", overview.text());
     let columns = page("/datasets/rivers/columns");
     assert_eq!(columns.status, 503);
-    assert!(columns.text().contains("being brought to this server"), "{}", columns.text());
+    assert!(columns.text().contains("being copied to this server"), "{}", columns.text());
 }

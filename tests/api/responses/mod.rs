@@ -98,9 +98,14 @@ fn assigns_different_request_ids() {
 #[test]
 fn answers_404_to_unknown_paths() {
     let site = Site::with_cities();
-    for target in
-        ["/", "/api", "/api/v1", "/api/v1/datasets/", "/api/v1/datasets/cities/nothing", "/api/v2/datasets"]
-    {
+    for target in [
+        "/nowhere",
+        "/api",
+        "/api/v1",
+        "/api/v1/datasets/",
+        "/api/v1/datasets/cities/nothing",
+        "/api/v2/datasets",
+    ] {
         assert_eq!(site.get(target).refusal().1, "NOT_FOUND", "{target}");
     }
 }

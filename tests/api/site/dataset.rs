@@ -193,7 +193,7 @@ fn sorts_sample_and_picks_columns_by_links() {
     };
     let sample = site.get("/api/v1/datasets/cities/sample").json()["data"]["results"].clone();
     let page = open(&site, "/datasets/cities/preview");
-    assert!(page.one("table.data caption").line().starts_with("100 rows, evenly spaced over the 250"));
+    assert!(page.one("table.data caption").line().starts_with("100 rows, evenly spread over the 250"));
     let ids: Vec<String> = (0..25).map(|row| sample[row]["id"].to_string()).collect();
     assert_eq!(cells(&page, 0), ids);
     assert!(page.select("th[aria-sort]").is_empty());
@@ -236,7 +236,7 @@ fn shows_relations_as_list_and_plot() {
     assert!(page.one("svg.neighbours").line().contains("Towns"));
     let alone = open(&site, "/datasets/towns/relations");
     assert!(alone.select("svg.neighbours").is_empty());
-    assert!(alone.one("main").line().contains("No relation to another dataset is known."));
+    assert!(alone.one("main").line().contains("No related datasets are known."));
     let graph = open(&site, "/graph");
     let ends: Vec<_> =
         graph.select("main tbody a").iter().map(|link| link.attribute("href").unwrap()).collect();
@@ -330,4 +330,35 @@ fn answers_503_page_on_every_tab_of_damaged_dataset() {
         assert!(!answer.text().contains(".mcol"), "why is for the operator");
     }
     assert_eq!(site.send(&ask("/datasets/cities")).status, 200);
+}
+
+#[test]
+fn describes_columns_in_the_language_of_the_reader() {
+    let site = Site::with_cities();
+    let manifest = MANIFEST.replace(
+        "description = \"Name of the city\"",
+        "description = { en = \"Name of the city\", it = \"Nome della città\" }",
+    );
+    publish_files(&site.data(), &manifest, "1.1.0", &city_columns(4), &[]);
+    wait_until("the new texts are served", || {
+        let schema = site.get("/api/v1/datasets/cities/schema?lang=it").json();
+        schema["data"]["properties"]["name"]["description"] == "Nome della città"
+    });
+    let described = |target: &str| site.get(target).text();
+    for (target, is_italian) in [
+        ("/api/v1/datasets/cities/schema", false),
+        ("/api/v1/datasets/cities/schema?lang=en", false),
+        ("/api/v1/datasets/cities/schema?lang=it", true),
+        ("/api/v1/datasets/cities/croissant", false),
+        ("/api/v1/datasets/cities/croissant?lang=it", true),
+        ("/datasets/cities/columns?lang=en", false),
+        ("/datasets/cities/columns?lang=it", true),
+    ] {
+        let text = described(target);
+        let found = (text.contains("Nome della città"), text.contains("Name of the city"));
+        assert_eq!(found, (is_italian, !is_italian), "{target}");
+    }
+    assert_eq!(site.get("/api/v1/datasets/cities/schema?lang=fr").status, 400);
+    let found = site.get("/api/v1/datasets/search?q=nome%20della%20citt%C3%A0&lang=it").json();
+    assert_eq!(found["data"]["results"][0]["slug"], "cities");
 }

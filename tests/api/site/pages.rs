@@ -1,13 +1,13 @@
 //! The pages beside those of one dataset: home page, list, search, prices, status and feeds.
 
 use super::{ask, large_site, manifest, open};
-use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
+use crate::harness::{Ask, MANIFEST, Site, city_columns, store_path, wait_until};
 
 #[test]
 fn shows_search_featured_datasets_and_tags_on_home_page() {
     let site = large_site(&[]);
     let page = open(&site, "/");
-    assert_eq!(page.one("title").line(), "mercato · Data to look at, query and buy by the row");
+    assert_eq!(page.one("title").line(), "mercato · Explore, query and buy data by the row");
     assert!(!page.one("h1").line().is_empty());
     let form = page.one("main form[role=search]");
     assert_eq!((form.attribute("action"), form.attribute("method")), (Some("/datasets"), Some("get")));
@@ -24,11 +24,29 @@ fn shows_search_featured_datasets_and_tags_on_home_page() {
 }
 
 #[test]
+fn answers_clients_without_a_preference_with_pages() {
+    let site = Site::with_cities();
+    let targets =
+        ["/", "/datasets", "/datasets/cities", "/datasets/cities/columns", "/graph", "/pricing", "/status"];
+    for target in targets {
+        let bare = site.get(target);
+        let any = site.send(&Ask::get(target).header("Accept", "*/*"));
+        let image = site.send(&Ask::get(target).header("Accept", "image/avif,image/*;q=0.8"));
+        for answer in [bare, any, image] {
+            assert_eq!(
+                (answer.status, answer.header("Content-Type")),
+                (200, Some("text/html; charset=utf-8"))
+            );
+        }
+    }
+}
+
+#[test]
 fn announces_empty_catalogue() {
     let site = Site::empty(&[]);
     let page = open(&site, "/");
     assert_eq!(page.one("main .hero p.muted").line(), "No dataset has been published yet.");
-    assert!(open(&site, "/datasets").one("main p.muted").line().starts_with("No dataset fits."));
+    assert!(open(&site, "/datasets").one("main p.muted").line().starts_with("No datasets match."));
     for target in ["/pricing", "/status"] {
         open(&site, target);
     }
@@ -94,7 +112,7 @@ fn narrows_list_by_facets_and_counts_rest() {
         open(&site, "/datasets?tag=fourth&tag=nowhere")
             .one("main p.muted")
             .line()
-            .starts_with("No dataset fits.")
+            .starts_with("No datasets match.")
     );
     assert_eq!(open(&site, "/datasets?size=huge").select("main ol.results li").len(), 0);
     assert_eq!(open(&site, "/datasets?updated=week&page=3").select("main ol.results article").len(), 5);
@@ -109,7 +127,7 @@ fn shows_search_results_and_matched_fields() {
     assert!(first.starts_with("Cities Featured Some cities Found in: "), "{first}");
     assert!(first.contains("title") && first.contains("description"), "{first}");
     assert_eq!(page.one("#top-search").attribute("value"), Some("cities"));
-    assert!(page.one("main .bar p").line().contains("ranked by words"));
+    assert!(page.one("main .bar p").line().contains("ranked by keywords"));
     let tags: Vec<_> =
         page.select("main ul[aria-labelledby=facet-tag] li").iter().map(|tag| tag.line()).collect();
     assert!(tags.contains(&"geo 1".to_owned()), "facets are counted over few results: {tags:?}");
@@ -127,11 +145,13 @@ fn shows_search_results_and_matched_fields() {
         assert_eq!(open(&site, empty).one("h1").line(), "Datasets", "{empty}");
     }
     let short = open(&site, "/datasets?q=a");
-    assert_eq!(short.one("main [role=alert]").line(), "Write at least 2 characters.");
+    assert_eq!(short.one("main [role=alert]").line(), "Enter at least 2 characters.");
     assert_eq!(short.one("#top-search").attribute("value"), Some("a"));
     let long = open(&site, &format!("/datasets?q={}", "a".repeat(201)));
-    assert_eq!(long.one("main [role=alert]").line(), "Write at most 200 characters.");
-    assert!(open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("cannot be typed"));
+    assert_eq!(long.one("main [role=alert]").line(), "Enter at most 200 characters.");
+    assert!(
+        open(&site, "/datasets?q=%0Aaa%00").one("main [role=alert]").line().contains("invalid character")
+    );
 }
 
 #[test]
@@ -152,7 +172,7 @@ fn shows_prices_and_limits_in_force() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    assert!(!text.contains("in a day"), "a limit that is lifted is not told");
+    assert!(!text.contains("per day"), "a limit that is lifted is not told");
     assert!(open(&site, "/pricing?lang=it").one("main").line().contains("5,00 €"));
 }
 

@@ -3,7 +3,8 @@
 //     node site.mjs URL CHROMIUM [FOLDER]
 //
 // Every page, in both languages, light and dark, on a phone and on a wide screen: it answers as it should, reports no error
-// and no violation of its content security policy, is not wider than the screen, and axe-core finds nothing. Then journeys
+// and no violation of its content security policy, is not wider than the screen, its tables are cards on a phone, labels of
+// the plot do not cover each other, and axe-core finds nothing. Then journeys
 // by clicks. The same of the operator's pages at ADMIN_URL, signed in with ADMIN_TOKEN. With FOLDER, pictures of the pages go there. Prints one line for each fault; exit code 0 only without any.
 
 import { readFileSync, mkdirSync } from "node:fs";
@@ -48,7 +49,7 @@ const OPERATOR = [
 // From the home page to a file.
 const CLICKS_MAX = 10;
 const PASSWORD = "eleven blue horses";
-const SCREENS = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 900 } };
+const SCREENS = { phone: { width: 375, height: 812 }, wide: { width: 1280, height: 900 } };
 const faults = [];
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
@@ -85,7 +86,8 @@ async function lookAtAll(screen, viewport, colorScheme, locale) {
     const lang = await page.getAttribute("html", "lang");
     if (lang !== locale.slice(0, 2)) faults.push(`${where}: lang ${lang}`);
     await lookAtWidth(page, where);
-    if (name === "graph") await page.waitForSelector("svg circle", { timeout: 10_000 }).catch(() => faults.push(`${where}: nothing drawn`));
+    await lookAtCards(page, where, viewport.width);
+    if (name === "graph") await lookAtGraph(page, where);
     await lookWithAxe(page, where);
     if (folder !== undefined) {
       mkdirSync(folder, { recursive: true });
@@ -107,6 +109,53 @@ async function lookWithAxe(page, where) {
 async function lookAtWidth(page, where) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) faults.push(`${where}: ${wide} pixels wider than the screen`);
+}
+
+/// Below 600 pixels, rows of tables are cards: every value is on the screen, behind the name of its column, and no word is
+/// cut into letters.
+async function lookAtCards(page, where, width) {
+  const rows = await page.locator("main table.stacked tbody tr").count();
+  const found = await page.evaluate(() => [...document.querySelectorAll("main table.stacked tbody tr")].flatMap((row) => {
+    const cells = [...row.cells].filter((cell) => cell.textContent.trim() !== "");
+    const boxes = cells.map((cell) => cell.getBoundingClientRect());
+    const screen = document.documentElement.clientWidth;
+    return [
+      boxes.some((box) => box.left < 0 || box.right > screen) && "off the screen",
+      boxes.some((box, place) => place > 0 && box.top < boxes[place - 1].bottom - 1) && "beside each other",
+      boxes.some((box) => box.width < 240) && "narrow",
+      cells.slice(1).some((cell) => !cell.dataset.label) && "without the name of the column",
+    ].filter(Boolean);
+  }));
+  if (width < 600) for (const fault of new Set(found)) faults.push(`${where}: values of a card are ${fault}`);
+  else if (rows > 0 && !found.includes("beside each other")) faults.push(`${where}: cards on a wide screen`);
+}
+
+/// No two labels of the plot cover each other, however it is zoomed, and some are shown.
+async function lookAtGraph(page, where) {
+  if (await page.waitForSelector("svg .node text", { timeout: 10_000, state: "attached" }).catch(() => null) === null)
+    return faults.push(`${where}: nothing drawn`);
+  const look = async (state) => {
+    const { shown, covered, tiny } = await page.evaluate(() => {
+      const labels = [...document.querySelectorAll("#graph svg .node text")].filter((label) => label.checkVisibility());
+      const boxes = labels.map((label) => [label.textContent, label.getBoundingClientRect()]);
+      const isCovered = ([, one], [, other]) =>
+        one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+      const pairs = boxes.flatMap((one, place) => boxes.slice(place + 1).filter((other) => isCovered(one, other)).map((other) => `${one[0]} and ${other[0]}`));
+      return { shown: boxes.length, covered: pairs, tiny: boxes.filter(([, box]) => box.height < 10).length };
+    });
+    if (shown < 3) faults.push(`${where}, ${state}: ${shown} labels are shown`);
+    if (tiny > 0) faults.push(`${where}, ${state}: ${tiny} labels are too small to read`);
+    for (const pair of covered.slice(0, 3)) faults.push(`${where}, ${state}: labels cover each other: ${pair}`);
+  };
+  await look("as drawn");
+  await page.hover("#graph svg .node >> nth=5");
+  await look("pointed at");
+  await page.click('#graph [data-zoom="0.6667"]');
+  await look("zoomed out");
+  await page.click('#graph [data-zoom="0"]');
+  await page.click('#graph [data-zoom="1.5"]');
+  await look("zoomed in");
+  await page.click('#graph [data-zoom="0"]');
 }
 
 /// A page whose errors are faults. The status of the page itself is looked at by whoever opens it.

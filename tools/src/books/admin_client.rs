@@ -77,8 +77,13 @@ impl AdminClient {
 
     fn exchange(&self, path: &str, body: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
         let mut connection = self.connect(wait)?;
+        let host = match &self.address {
+            Address::Tcp(address) => address,
+            // A socket file has no name.
+            Address::Unix(_) => "localhost",
+        };
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: mercato\r\nAuthorization: Bearer {}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             self.token,
             body.len()

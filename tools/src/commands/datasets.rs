@@ -200,7 +200,10 @@ fn details(dataset: &Dataset) -> Details {
         name: column.name.clone(),
         r#type: column.kind.logical().name(),
         source_type: column.source_type.clone(),
-        description: notes.get(&column.name).and_then(|note| note.description.clone()),
+        description: notes
+            .get(&column.name)
+            .and_then(|note| note.description.choose(None))
+            .map(str::to_owned),
     });
     let damaged = dataset.damaged.iter();
     Details {

@@ -52,7 +52,7 @@ GET_DATASET = Operation(
 
 GET_SCHEMA = Operation(
     "getSchema", "GET", "/api/v1/datasets/{slug}/schema",
-    ('version',),
+    ('lang', 'version'),
     ('If-None-Match', 'If-Modified-Since', 'If-Match', 'If-Unmodified-Since'),
     (),
 )

@@ -9,7 +9,7 @@ use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::framing::negotiation::choose;
-use crate::http::handlers::catalog::dataset_answer::{damaged, find, no_parameters, verified};
+use crate::http::handlers::catalog::dataset_answer::{damaged, find, language, no_parameters, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::page_answer::with_notes;
 use crate::http::handlers::query::query_input::{FORMATS, format, none_acceptable};
@@ -32,10 +32,11 @@ fn get_schema(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
     let mut query = request.query();
     let named = query.text("version");
+    let language = language(&mut query);
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
     verified(&app.catalog, dataset.slug(), version)?;
-    let document = schema::document(&dataset, version)
+    let document = schema::document(&dataset, version, language)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     Ok(Response::data(&document)?.public(request, dataset.updated_at, REVALIDATE))
 }

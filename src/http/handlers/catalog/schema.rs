@@ -6,7 +6,9 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType, Table};
+use crate::catalog::{
+    ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, Language, LogicalType, Table,
+};
 use crate::http::handlers::catalog::sample::spaced_rows;
 use crate::query::SortSupport;
 use crate::render::{Format, has_expanded_years, render_rows};
@@ -84,6 +86,7 @@ impl ColumnLine {
 pub(in crate::http) fn document(
     dataset: &Dataset,
     version: &DatasetVersion,
+    language: Option<Language>,
 ) -> Result<SchemaDocument, FormatError> {
     let table = &version.table;
     let columns = table.columns();
@@ -94,7 +97,7 @@ pub(in crate::http) fn document(
         let support = SortSupport::of(&version.table, number)?;
         let text = text_form(table, number, column.kind)?;
         let note = dataset.manifest.columns.get(&column.name);
-        let description = note.and_then(|note| note.description.clone());
+        let description = note.and_then(|note| note.description.choose(language)).map(str::to_owned);
         let noted = note.and_then(|note| note.example.as_ref()).and_then(raw_example);
         let example = noted.or_else(|| RawValue::from_string(found.clone()?).ok());
         properties.push((column.name.clone(), property(column, text, description.clone(), example.clone())));

@@ -83,12 +83,24 @@ impl<'a, I> Harmless<I> {
     }
 }
 
-/// Whether an address has one of [`SCHEMES`] or none. Browsers take the text before the first colon for a scheme
-/// unless one of `/`, `?` and `#` precedes it.
+/// Whether an address has one of [`SCHEMES`], or is relative to this site. Browsers take the text before the first colon
+/// for a scheme unless one of `/`, `?` and `#` precedes it.
 fn is_harmless(address: &str) -> bool {
+    if names_another_host(address) {
+        return false;
+    }
     let first = address.split(['/', '?', '#']).next().unwrap_or_default();
     let scheme = first.split_once(':').map(|(scheme, _)| scheme);
     scheme.is_none_or(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+}
+
+/// Whether an address without a scheme leads to another host, as `//host` does. Browsers skip spaces and control characters
+/// in front, tabs and line ends anywhere, and read `\\` as `/`.
+fn names_another_host(address: &str) -> bool {
+    let in_front = |letter: char| letter <= ' ';
+    let mut letters = address.trim_start_matches(in_front).chars().filter(|letter| !letter.is_control());
+    let mut is_slash = || matches!(letters.next(), Some('/' | '\\'));
+    is_slash() && is_slash()
 }
 
 #[cfg(test)]
@@ -139,6 +151,27 @@ mod tests {
         }
         assert_eq!(body("<javascript:alert(1)>"), "<p>javascript:alert(1)</p>\n");
         assert_eq!(body("[x][1]\n\n[1]: javascript:alert(1)\n"), "<p>x</p>\n");
+    }
+
+    #[test]
+    fn drops_links_to_a_host_without_a_scheme() {
+        for dropped in [
+            "//evil.test",
+            "///evil.test",
+            "/\\\\evil.test",
+            "\\\\\\\\evil.test",
+            "&#9;//evil.test",
+            "/&#9;/evil.test",
+            "/&#10;/evil.test",
+            "&#32;//evil.test",
+        ] {
+            assert_eq!(body(&format!("[x]({dropped})")), "<p>x</p>\n", "{dropped}");
+            assert_eq!(body(&format!("![x]({dropped})")), "<p>x</p>\n", "{dropped}");
+        }
+        for kept in ["/a//b", "a//b", "?x=//b", "#//b", "/"] {
+            assert_eq!(body(&format!("[x]({kept})")), format!("<p><a href=\"{kept}\">x</a></p>\n"));
+        }
+        assert_eq!(body("[x][1]\n\n[1]: //evil.test\n"), "<p>x</p>\n");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub fn document(
         "isAccessibleForFree": false,
         "isLiveDataset": true,
         "distribution": distribution(dataset, version, &url),
-        "recordSet": [record_set(dataset, version)],
+        "recordSet": [record_set(dataset, version, language)],
     });
     let license = manifest.license_url.as_deref().or(manifest.license.as_deref());
     if let Some(members) = document.as_object_mut() {
@@ -172,19 +172,19 @@ fn file(dataset: &Dataset, version: &DatasetVersion, url: &str, format: &str, me
     })
 }
 
-fn record_set(dataset: &Dataset, version: &DatasetVersion) -> Value {
+fn record_set(dataset: &Dataset, version: &DatasetVersion, language: Option<Language>) -> Value {
     let columns = version.table.columns();
     json!({
         "@type": "cr:RecordSet",
         "@id": "rows",
         "name": "rows",
         "description": format!("{} rows.", version.table.row_count()),
-        "field": columns.iter().map(|column| field(dataset, column)).collect::<Vec<_>>(),
+        "field": columns.iter().map(|column| field(dataset, column, language)).collect::<Vec<_>>(),
     })
 }
 
 /// A column. Its id is percent-encoded, because ids are addresses and names of columns are any text.
-fn field(dataset: &Dataset, column: &ColumnMeta) -> Value {
+fn field(dataset: &Dataset, column: &ColumnMeta, language: Option<Language>) -> Value {
     let mut id = "rows/".to_owned();
     percent_encode(&column.name, &mut id);
     let mut field = json!({
@@ -195,7 +195,7 @@ fn field(dataset: &Dataset, column: &ColumnMeta) -> Value {
         "source": { "fileObject": { "@id": "csv" }, "extract": { "column": column.name } },
     });
     let note = dataset.manifest.columns.get(&column.name);
-    let description = note.and_then(|note| note.description.as_deref());
+    let description = note.and_then(|note| note.description.choose(language));
     if let (Some(description), Some(members)) = (description, field.as_object_mut()) {
         members.insert("description".to_owned(), json!(description));
     }

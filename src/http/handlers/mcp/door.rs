@@ -3,12 +3,11 @@
 //!
 //! Reads `Origin`, `Host` and the client's address. Does not depend on the message.
 
-use std::net::IpAddr;
-
 use crate::http::app::App;
 use crate::http::content::public_url::PublicUrl;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
+use crate::http::own_host::{address_of, is_loopback};
 
 /// Refuses a request with 403 unless its origin, and on this machine its host, is one of our own.
 pub(super) fn check(app: &App, request: &Incoming) -> Result<(), ApiError> {
@@ -56,21 +55,6 @@ fn is_authority_of(authority: &str, url: &PublicUrl) -> bool {
     let port = if scheme == "https" { ":443" } else { ":80" };
     let plain = |text: &str| text.strip_suffix(port).unwrap_or(text).to_ascii_lowercase();
     plain(own) == plain(authority)
-}
-
-fn is_loopback(authority: &str) -> bool {
-    host_of(authority).eq_ignore_ascii_case("localhost")
-        || address_of(authority).is_some_and(|address| address.to_canonical().is_loopback())
-}
-
-fn address_of(authority: &str) -> Option<IpAddr> {
-    host_of(authority).trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-/// The host of `host:port`.
-fn host_of(authority: &str) -> &str {
-    let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
-    authority.rsplit_once(':').filter(has_port).map_or(authority, |(host, _)| host)
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ fn page(
         words,
         facts,
         datasets: key.limits.datasets.to_vec(),
-        forms: is_valid(key, now).then(|| Forms::new(area, key, faults, once)),
+        forms: is_valid(key, now).then(|| Forms::new(app, area, key, faults, once)),
         keys: area.visit.link("/account/keys").to_string(),
     };
     let status = if has_fault { 422 } else { 200 };
@@ -203,7 +203,7 @@ fn page(
 }
 
 impl Forms {
-    fn new(area: &Area, key: &KeyView, faults: Faults, once: String) -> Self {
+    fn new(app: &App, area: &Area, key: &KeyView, faults: Faults, once: String) -> Self {
         let (words, here) = (area.words, own_url(area, key.id));
         let grace = [
             ("none", words.grace_none),
@@ -218,7 +218,7 @@ impl Forms {
             rename: FormView::new(&here, words.rename)
                 .hidden("action", "rename")
                 .input(Input::new("rename", "label", "text", words.label).value(label).fault(faults.label)),
-            limit: limits.limits_form(area, &here, limit_faults),
+            limit: limits.limits_form(app, area, &here, limit_faults),
             rotate: FormView::new(&here, words.rotate)
                 .hidden("action", "rotate")
                 .hidden(ONCE, once)

@@ -7,13 +7,14 @@ use crate::http::App;
 use crate::ledger::{Change, KeyLimits, LimitsChange};
 use crate::limits::ledger::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
 use crate::site::account::area::Area;
+use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::url::Url;
 use crate::site::words::fill;
 
 /// The fields.
-pub const FIELDS: [&str; 5] = ["label", "day", "month", "datasets", "end"];
+pub const FIELDS: [&str; 5] = ["label", "day", "month", DATASETS, "end"];
 
 /// The typed fields.
 #[derive(Default)]
@@ -72,7 +73,7 @@ impl TypedKey {
             label: text("label"),
             day: text("day"),
             month: text("month"),
-            datasets: text("datasets"),
+            datasets: text(DATASETS),
             end: text("end"),
         }
     }
@@ -141,7 +142,7 @@ impl TypedKey {
     }
 
     /// The form for a new key, as it was filled in.
-    pub fn form(&self, area: &Area, faults: KeyFaults) -> FormView {
+    pub fn form(&self, app: &App, area: &Area, faults: KeyFaults) -> FormView {
         let words = area.words;
         let form = FormView::new(&area.visit.link("/account/keys"), words.create_key)
             .problem(faults.problem.clone())
@@ -151,17 +152,18 @@ impl TypedKey {
                     .hint(words.label_hint)
                     .fault(faults.label.clone()),
             );
-        self.with_limits(form, "key", area, faults)
+        self.with_limits(form, "key", app, area, faults)
     }
 
     /// The form for the limits of a key, which leads to its page.
-    pub fn limits_form(&self, area: &Area, here: &Url, faults: KeyFaults) -> FormView {
+    pub fn limits_form(&self, app: &App, area: &Area, here: &Url, faults: KeyFaults) -> FormView {
         let form = FormView::new(here, area.words.limit).hidden("action", "limit");
-        self.with_limits(form, "limit", area, faults)
+        self.with_limits(form, "limit", app, area, faults)
     }
 
-    fn with_limits(&self, form: FormView, name: &str, area: &Area, faults: KeyFaults) -> FormView {
+    fn with_limits(&self, form: FormView, name: &str, app: &App, area: &Area, faults: KeyFaults) -> FormView {
         let words = area.words;
+        let offered = DatasetField::new(&area.visit, &app.catalog.snapshot(), &names(&self.datasets));
         let input = |field, kind, label| Input::new(name, field, kind, label);
         form.input(
             input("day", "number", words.cap_day).value(&self.day).hint(words.cap_hint).fault(faults.day),
@@ -173,8 +175,8 @@ impl TypedKey {
                 .fault(faults.month),
         )
         .input(
-            input("datasets", "textarea", words.only_datasets)
-                .value(&self.datasets)
+            input(DATASETS, "text", words.only_datasets)
+                .datasets(offered)
                 .hint(words.only_datasets_hint)
                 .fault(faults.datasets),
         )
@@ -218,12 +220,7 @@ fn cap(area: &Area, text: &str) -> Result<Option<u64>, String> {
 
 /// Slugs of published datasets, each once, or of those that the key has.
 fn datasets(app: &App, area: &Area, text: &str, before: &[String]) -> Result<Vec<String>, String> {
-    let mut slugs: Vec<String> = text
-        .split(|letter: char| letter == ',' || letter.is_whitespace())
-        .filter(|slug| !slug.is_empty())
-        .take(DATASETS_PER_KEY_MAX.saturating_add(1))
-        .map(str::to_owned)
-        .collect();
+    let mut slugs = names(text);
     if slugs.len() > DATASETS_PER_KEY_MAX {
         return Err(fill(area.words.datasets_many, DATASETS_PER_KEY_MAX));
     }

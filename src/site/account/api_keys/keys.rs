@@ -120,7 +120,7 @@ fn page(
         words,
         keys: keys.iter().take(ACCOUNT_LINES_MAX).map(line).collect(),
         more: (more > 0).then(|| fill(words.and_more, more)),
-        form: (!area.must_confirm).then(|| typed.form(area, faults).hidden(ONCE, once)),
+        form: (!area.must_confirm).then(|| typed.form(app, area, faults).hidden(ONCE, once)),
     };
     Ok(area.visit.answer(request, &page, Cache::NoStore)?.with_status(status))
 }

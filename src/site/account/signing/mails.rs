@@ -18,20 +18,20 @@ words! {
     /// The words of mails.
     struct MailWords {
         confirm_subject: "Confirm your address at {}", "Conferma il tuo indirizzo su {}";
-        confirm: "Somebody has signed up at {} with this address. If that was you, confirm it here:\n\n{}\n\nThe link works once, within two days. If it was not you, do nothing.",
-            "Qualcuno si è registrato su {} con questo indirizzo. Se sei tu, confermalo qui:\n\n{}\n\nIl collegamento vale una volta sola, entro due giorni. Se non sei tu, non fare nulla.";
+        confirm: "Someone signed up at {} with this address. If it was you, confirm the address here:\n\n{}\n\nThe link works once, within two days. If it was not you, ignore this e-mail.",
+            "Qualcuno si è registrato su {} con questo indirizzo. Se sei tu, confermalo qui:\n\n{}\n\nIl link vale una volta sola, entro due giorni. Se non sei tu, ignora questa e-mail.";
         taken_subject: "You already have an account at {}", "Hai già un account su {}";
-        taken: "Somebody has tried to sign up at {} with this address, which already has an account. If that was you, sign in with your password or set a new one here:\n\n{}\n\nNothing was changed. If it was not you, do nothing.",
-            "Qualcuno ha provato a registrarsi su {} con questo indirizzo, che ha già un account. Se sei tu, accedi con la tua password o impostane una nuova qui:\n\n{}\n\nNulla è cambiato. Se non sei tu, non fare nulla.";
+        taken: "Someone tried to sign up at {} with this address, which already has an account. If it was you, sign in with your password or set a new one here:\n\n{}\n\nNothing has changed. If it was not you, ignore this e-mail.",
+            "Qualcuno ha provato a registrarsi su {} con questo indirizzo, che ha già un account. Se sei tu, accedi con la tua password o impostane una nuova qui:\n\n{}\n\nNon è cambiato nulla. Se non sei tu, ignora questa e-mail.";
         reset_subject: "Set a new password at {}", "Imposta una nuova password su {}";
-        reset: "Somebody has asked for a new password for your account at {}. If that was you, set it here:\n\n{}\n\nThe link works once, within an hour. If it was not you, do nothing: the password stays as it is.",
-            "Qualcuno ha chiesto una nuova password per il tuo account su {}. Se sei tu, impostala qui:\n\n{}\n\nIl collegamento vale una volta sola, entro un’ora. Se non sei tu, non fare nulla: la password resta com’è.";
+        reset: "Someone asked for a new password for your account at {}. If it was you, set it here:\n\n{}\n\nThe link works once, within an hour. If it was not you, ignore this e-mail: your password stays the same.",
+            "Qualcuno ha chiesto una nuova password per il tuo account su {}. Se sei tu, impostala qui:\n\n{}\n\nIl link vale una volta sola, entro un’ora. Se non sei tu, ignora questa e-mail: la password resta la stessa.";
         changed_subject: "Your password at {} was changed", "La tua password su {} è cambiata";
-        changed: "The password of your account at {} was changed a moment ago. If that was you, there is nothing to do. If it was not you, set a new one at once:\n\n{}",
-            "La password del tuo account su {} è appena cambiata. Se sei stato tu, non c’è nulla da fare. Se non sei stato tu, impostane subito una nuova:\n\n{}";
+        changed: "The password of your account at {} was just changed. If it was you, there is nothing to do. If it was not, set a new one at once:\n\n{}",
+            "La password del tuo account su {} è stata appena cambiata. Se sei stato tu, non devi fare nulla. In caso contrario, impostane subito una nuova:\n\n{}";
         guessed_subject: "Wrong passwords for your account at {}", "Password errate per il tuo account su {}";
-        guessed: "Somebody has typed too many wrong passwords for your account at {} and has to wait for a quarter of an hour. You can still sign in on devices that you have used before. If it was you and you have forgotten the password, set a new one here:\n\n{}\n\nIf it was not you, do nothing, as long as the password is hard to guess.",
-            "Qualcuno ha digitato troppe password errate per il tuo account su {} e deve attendere un quarto d’ora. Tu puoi comunque accedere dai dispositivi già usati. Se sei stato tu e hai dimenticato la password, impostane una nuova qui:\n\n{}\n\nSe non sei stato tu, non fare nulla, purché la password sia difficile da indovinare.";
+        guessed: "Someone has entered too many wrong passwords for your account at {} and has to wait a quarter of an hour. You can still sign in on devices you have used before. If it was you and you have forgotten your password, set a new one here:\n\n{}\n\nIf it was not you, you can ignore this e-mail, as long as your password is hard to guess.",
+            "Qualcuno ha inserito troppe password errate per il tuo account su {} e deve attendere un quarto d’ora. Tu puoi comunque accedere dai dispositivi che hai già usato. Se sei stato tu e hai dimenticato la password, impostane una nuova qui:\n\n{}\n\nSe non sei stato tu, puoi ignorare questa e-mail, purché la tua password sia difficile da indovinare.";
     }
 }
 

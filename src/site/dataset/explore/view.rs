@@ -169,7 +169,11 @@ fn patterns<'c>(table: &'c Table, conditions: &'c [Applied]) -> impl Iterator<It
 ///
 /// # Errors
 /// The damage of the store file.
-pub(super) fn is_refused(condition: Applied, table: &Table, work: &dyn WorkLimit) -> Result<bool, FormatError> {
+pub(super) fn is_refused(
+    condition: Applied,
+    table: &Table,
+    work: &dyn WorkLimit,
+) -> Result<bool, FormatError> {
     let view = View { conditions: vec![condition], ..View::default() };
     if searched_texts(table, &view.conditions) > SEARCHED_TEXTS_MAX {
         return Ok(false);

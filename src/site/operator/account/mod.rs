@@ -19,6 +19,7 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{AccountHandle, AccountView, Plan, UsageLine, UsageQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
+use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::entries::{BEFORE, EntryPage, KIND};
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
@@ -130,8 +131,11 @@ pub fn page(
         app.ledger.usage(&UsageQuery { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
     let usage = usage.unwrap_or_default();
     let has_login = app.ledger.login(view.id).is_some();
-    let open =
-        view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
+    let open = view.closed_at.is_none().then(|| {
+        let chosen = names(forms.typed(KEY, DATASETS));
+        let datasets = DatasetField::new(&operator.visit, &app.catalog.snapshot(), &chosen);
+        OpenForms::new(&forms, words, datasets, has_login, !sessions.is_empty())
+    });
     let head = operator.head_below(&title, words.accounts, &operator.visit.link("/operator/accounts"));
     let page = AccountPage {
         frame: operator.frame(Page::Accounts, &title),
@@ -201,7 +205,13 @@ fn facts(app: &App, operator: &OperatorVisit, view: &AccountView) -> Vec<(&'stat
 }
 
 impl OpenForms {
-    fn new(forms: &Forms<'_>, words: &'static OperatorWords, has_login: bool, has_session: bool) -> Self {
+    fn new(
+        forms: &Forms<'_>,
+        words: &'static OperatorWords,
+        datasets: DatasetField,
+        has_login: bool,
+        has_session: bool,
+    ) -> Self {
         let field = |action, name, kind, label| forms.input(action, name, kind, label);
         let close = forms.form(CLOSE, words.close).input(forms.confirmation(CLOSE)).dangerous();
         Self {
@@ -218,6 +228,7 @@ impl OpenForms {
             key: key_fields(
                 forms.form(KEY, words.create_key).input(field(KEY, "label", "text", words.label)),
                 words,
+                datasets,
                 |name, kind, label| forms.input(KEY, name, kind, label),
             ),
             reset: has_login.then(|| forms.form(RESET, words.reset)),

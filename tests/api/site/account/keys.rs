@@ -2,7 +2,7 @@
 
 use crate::harness::{MANIFEST, Site, city_columns, now};
 use crate::site::browser::{Browser, EMAIL, check_refused};
-use crate::site::read;
+use crate::site::{Document, read};
 
 #[test]
 fn enforces_limits_typed_into_form() {
@@ -162,14 +162,15 @@ fn changes_lifts_and_keeps_limits() {
         |name: &str| page.one(&format!("main input#limit-{name}")).attribute("value").unwrap_or_default();
     let (day, end_typed) = (typed("day").to_owned(), typed("end").to_owned());
     assert_eq!((day.as_str(), typed("month")), ("6", ""));
-    assert_eq!(page.one("main textarea#limit-datasets").text.trim(), "cities\ngone");
+    assert_eq!(ticked(&page), ["cities", "gone"], "a dataset that is gone stays until its box is cleared");
     assert_eq!(site.query("cities", &key, "{}").status, 200);
     assert_eq!(site.query("cities", &key, "{}").refusal().2, "KEY_CAP_REACHED");
     let fields = [
         ("action", "limit"),
         ("day", "12"),
         ("month", "100"),
-        ("datasets", "cities\r\ngone"),
+        ("datasets", "cities"),
+        ("datasets", "gone"),
         ("end", &end_typed),
     ];
     let changed = browser.post(target, &fields);
@@ -185,7 +186,7 @@ fn changes_lifts_and_keeps_limits() {
             .open("/account/keys/key_1?done=limited")
             .one("main .notice.good")
             .line()
-            .contains("new limits")
+            .contains("limits have been changed")
     );
     let lifted = browser.post(target, &[("action", "limit")]);
     assert_eq!(lifted.status, 303);
@@ -241,4 +242,37 @@ fn limits_keys_shown_on_page() {
     let page = read("/account/keys", &answer);
     assert_eq!(page.select("main tbody tr").len(), 100);
     assert!(page.one("main section").line().contains("and 30 more"));
+}
+
+/// The datasets whose boxes are ticked.
+fn ticked(page: &Document) -> Vec<&str> {
+    let boxes = page.select("main fieldset#limit-datasets input[type=checkbox]");
+    let ticked = boxes.into_iter().filter(|one| one.attribute("checked").is_some());
+    ticked.filter_map(|one| one.attribute("value")).collect()
+}
+
+#[test]
+fn offers_datasets_of_a_key_as_boxes_and_many_as_suggestions() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let page = browser.open("/account/keys");
+    let boxes = page.select("main fieldset#key-datasets input[type=checkbox]");
+    let offered: Vec<_> = boxes.iter().map(|one| (one.attribute("name"), one.attribute("value"))).collect();
+    assert_eq!(offered, [(Some("datasets"), Some("cities"))]);
+    assert_eq!(page.one("main label[for=key-datasets-1]").line(), "Cities");
+    assert!(page.select("main textarea").is_empty(), "no name is typed by hand");
+
+    let large = crate::site::large_site(&[]);
+    let browser = Browser::signed_in(&large, EMAIL);
+    let page = browser.open("/account/keys");
+    assert_eq!(page.select("main fieldset#key-datasets datalist option").len(), 45);
+    assert_eq!(page.select("main fieldset#key-datasets input[list=key-datasets-suggestions]").len(), 3);
+    browser.new_key(&[("label", "etl"), ("datasets", "cities"), ("datasets", ""), ("datasets", "set-01")]);
+    let ledger = &large.running().app().ledger;
+    let view = ledger.key_view("key_1".parse().unwrap()).unwrap();
+    assert_eq!(view.limits.datasets.to_vec(), ["cities", "set-01"]);
+    let page = browser.open("/account/keys/key_1");
+    let lines = page.select("main fieldset#limit-datasets input");
+    let values: Vec<_> = lines.iter().map(|line| line.attribute("value").unwrap()).collect();
+    assert_eq!(values, ["cities", "set-01", "", "", ""]);
 }

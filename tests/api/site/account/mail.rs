@@ -40,7 +40,7 @@ fn confirms_address_once_and_opens_free_plan() {
     let signed_up = sign_up(&stranger, "mona@example.org");
     assert_eq!(signed_up.header("Location"), Some("/account/sign-in?done=mail-sent"));
     let page = stranger.open("/account/sign-in?done=mail-sent");
-    assert!(page.one("main .notice[role=status]").line().starts_with("We have sent you a mail"));
+    assert!(page.one("main .notice[role=status]").line().starts_with("We have sent you an e-mail"));
     let mail = server.mail(0);
     assert_eq!(mail.receivers, [EMAIL]);
     assert!(mail.sender.contains("<noreply@mercato.test>"), "{}", mail.sender);
@@ -55,7 +55,7 @@ fn confirms_address_once_and_opens_free_plan() {
     for target in ["/account", "/account/keys", "/account/settings"] {
         let page = browser.open(target);
         assert!(
-            page.one("main .notice.warn").line().starts_with("Confirm your e-mail address first"),
+            page.one("main .notice.warn").line().starts_with("Please confirm your e-mail address first"),
             "{target}"
         );
     }
@@ -81,7 +81,7 @@ fn confirms_address_once_and_opens_free_plan() {
     assert_eq!(confirmed.header("Location"), Some("/account?done=confirmed"));
     let page = browser.open("/account?done=confirmed");
     assert_eq!(page.select("main .notice.warn").len(), 0);
-    assert_eq!(page.one("main .notice[role=status]").line(), "The address is confirmed.");
+    assert_eq!(page.one("main .notice[role=status]").line(), "Your address is confirmed.");
     browser.new_key(&[("label", "first")]);
     Browser::new(&site).sign_in(EMAIL, PASSWORD);
     let again = browser.post("/account/confirm", &[("token", &token)]);
@@ -470,11 +470,11 @@ fn leads_to_operator_where_sign_up_is_closed() {
     assert!(sign_in.select("main a[href=/account/sign-up]").is_empty());
     let refused = sign_up(&browser, EMAIL);
     assert_eq!(refused.status, 403);
-    assert!(read_any(&refused).contains("Ask data@example.org for one"));
+    assert!(read_any(&refused).contains("Ask data@example.org for an account"));
     assert!(site.running().app().ledger.accounts().is_empty());
     let bare = Site::empty(&[&UNLIMITED[..], &["--sign-up", "closed"]].concat());
     let page = read("/account/sign-up", &Browser::new(&bare).get("/account/sign-up"));
-    assert!(page.one("main").line().contains("whoever runs this place"));
+    assert!(page.one("main").line().contains("the operator of this site"));
 }
 
 fn read_any(answer: &Answer) -> String {

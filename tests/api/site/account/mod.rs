@@ -216,7 +216,7 @@ fn lists_sessions_and_ends_one_or_all_others() {
     }
     let page = here.open("/account/settings");
     assert_eq!(page.select("main tbody tr").len(), 4);
-    assert!(page.rows("main tbody tr")[3].ends_with("this one"));
+    assert!(page.rows("main tbody tr")[3].ends_with("this session"));
     let newest = page.select("main tbody input[name=session]")[0].attribute("value").unwrap().to_owned();
     let ended = here.post("/account/settings", &[("action", "session"), ("session", &newest)]);
     assert_eq!(ended.header("Location"), Some("/account/settings?done=sessions"));
@@ -265,12 +265,16 @@ fn names_contact_for_credits_and_resets() {
     let site = Site::over(folder, &UNLIMITED);
     let browser = Browser::signed_in(&site, "{}@example.org");
     let page = browser.open("/account/credits");
-    assert!(page.one("main").line().contains("ask data@town.test and name the address {}@example.org."));
+    assert!(
+        page.one("main").line().contains("contact data@town.test and mention the address {}@example.org.")
+    );
     assert_eq!(page.one("main a[href=mailto:data@town.test]").line(), "data@town.test");
     let sign_in = Browser::new(&site).open("/account/sign-in");
     assert!(sign_in.one("main").line().contains("Ask data@town.test for a link to set a new one."));
     let elsewhere = Site::empty(&UNLIMITED);
-    assert!(open(&elsewhere, "/account/sign-in").one("main").line().contains("Ask whoever runs this place"));
+    assert!(
+        open(&elsewhere, "/account/sign-in").one("main").line().contains("Ask the operator of this site")
+    );
 }
 
 #[test]

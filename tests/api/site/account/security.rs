@@ -54,7 +54,7 @@ fn refuses_cross_site_forms_without_effect() {
             assert_eq!(answer.header("Set-Cookie"), None, "{target} {headers:?}");
             assert_eq!(answer.header("Cache-Control"), Some("no-store"));
             let page = Document::parse(&answer.text());
-            assert!(page.one("main").line().contains("not sent from a page of this site"), "{target}");
+            assert!(page.one("main").line().contains("not sent from this site"), "{target}");
         }
     }
     let ledger = &site.running().app().ledger;

@@ -30,7 +30,7 @@ fn condition(column: &str, test: &str, value: &str) -> String {
 /// The number of rows that the page says.
 fn rows_said(page: &Document) -> u64 {
     let said = page.one("p.view-rows strong").line();
-    said.trim_start_matches("This view holds ").split(' ').next().unwrap().replace(',', "").parse().unwrap()
+    said.trim_start_matches("This view has ").split(' ').next().unwrap().replace(',', "").parse().unwrap()
 }
 
 fn snippet(page: &Document, id: &str) -> String {
@@ -170,7 +170,7 @@ fn refers_costly_view_to_estimate_with_key() {
     let begins = open(&site, "/datasets/many/explore?filter=name&test=eq&value=name%205");
     assert_eq!(rows_said(&begins), 1, "an index knows it");
     let page = open(&site, "/datasets/many/explore?filter=name&test=contains&value=99999");
-    assert!(page.one("p.view-rows").line().starts_with("Counting this view takes more work"));
+    assert!(page.one("p.view-rows").line().starts_with("Counting this view takes too long"));
     let body = body_of_curl(&snippet(&page, "estimate"));
     let ask = Ask::post("/api/v1/datasets/many/query/estimate", &body);
     let estimated = site.send(&ask.header("X-Api-Key", &site.paying_key(100)));

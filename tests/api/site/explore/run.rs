@@ -119,7 +119,7 @@ fn charges_page_once_however_often_it_is_sent() {
         assert!(again.one("main .notice.good").line().contains("already paid"));
     }
     assert_eq!(credits(&site, 0), 950);
-    let name = "Show the next rows, for at most 50 credits";
+    let name = "Show the next rows, for up to 50 credits";
     let second = table(&send(&browser, &form(&first, name), &[]));
     assert_eq!(second.one("main table.data caption").line(), "Rows 51 to 100 of the view, version 1.0.0");
     let third = form(&second, name);
@@ -168,11 +168,11 @@ fn refuses_rows_beyond_credits_and_leads_to_buying() {
     let refused = send(&browser, &file, &[("format", "csv")]);
     assert_eq!(refused.status, 402, "{}", refused.text());
     let told = Document::parse(&refused.text());
-    assert!(told.one("main .notice[role=alert]").line().starts_with("Your credits are not enough"));
+    assert!(told.one("main .notice[role=alert]").line().starts_with("You do not have enough credits"));
     assert_eq!(told.one("main .notice[role=alert] a").attribute("href"), Some("/account/credits"));
     assert_eq!(credits(&site, 0), 60);
     let first = table(&send(&browser, &run, &[]));
-    let next = form(&first, "Show the next rows, for at most 50 credits");
+    let next = form(&first, "Show the next rows, for up to 50 credits");
     assert_eq!((send(&browser, &next, &[]).status, credits(&site, 0)), (402, 10));
     assert_eq!(send(&browser, &run, &[]).status, 200, "what was paid for stays");
 }

@@ -99,7 +99,7 @@ fn does_each_form_once() {
     let more = [("action", "grant"), ("once", once.as_str()), ("credits", "500")];
     check_done(&operator.post(ACCOUNT, &more), "/operator/accounts/acc_1?done=repeated");
     let told = operator.open("/operator/accounts/acc_1?done=repeated");
-    assert!(told.one("main .notice[role=status]").line().contains("sent before"));
+    assert!(told.one("main .notice[role=status]").line().contains("already been sent"));
     assert_eq!(site.running().app().ledger.accounts()[0].credits(), 15);
     for once in ["", &"x".repeat(65)] {
         let answer = operator.post(ACCOUNT, &[("action", "grant"), ("once", once), ("credits", "5")]);
@@ -157,7 +157,12 @@ fn creates_limits_rotates_and_revokes_keys() {
         |name: &str| page.one(&format!("main input#limit-{name}")).attribute("value").map(str::to_owned);
     assert_eq!(present("day").as_deref(), Some("6"));
     assert_eq!(present("end").as_deref(), Some("3000-01-01T00:00:00.000Z"));
-    assert_eq!(page.one("main textarea#limit-datasets").text.trim(), "cities\ntowns");
+    let boxes = page.select("main fieldset#limit-datasets input[type=checkbox]");
+    let ticked: Vec<_> = boxes.iter().filter(|one| one.attribute("checked").is_some()).collect();
+    assert_eq!(
+        ticked.iter().map(|one| one.attribute("value").unwrap()).collect::<Vec<_>>(),
+        ["cities", "towns"]
+    );
     let end = present("end").unwrap();
     let limits = [("day", ""), ("month", "500"), ("datasets", "cities"), ("end", end.as_str())];
     check_done(
@@ -256,7 +261,7 @@ fn serves_other_version_and_withdraws_dataset() {
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
     let operator = Operator::signed_in(&site);
     let target = "/operator/datasets/cities";
-    check_refused(&operator.fill_in(target, "rollback", &[("version", "one")]), "Write a version");
+    check_refused(&operator.fill_in(target, "rollback", &[("version", "one")]), "Enter a version");
     check_refused(&operator.fill_in(target, "rollback", &[("version", "3.0.0")]), "3.0.0");
     let back = operator.fill_in(target, "rollback", &[("version", "1.0.0")]);
     check_done(&back, "/operator/datasets/cities?done=rolled-back");
@@ -267,7 +272,7 @@ fn serves_other_version_and_withdraws_dataset() {
     check_done(&gone, "/operator/datasets?done=withdrawn");
     assert_eq!(site.get("/api/v1/datasets/cities").status, 404);
     let page = operator.open("/operator/publications");
-    assert!(page.one("main ul.unpublished li").line().starts_with("cities: taken back by the operator"));
+    assert!(page.one("main ul.unpublished li").line().starts_with("cities: unpublished by the operator"));
     let back = operator.fill_in("/operator/publications", "republish", &[("dataset", "cities")]);
     check_done(&back, "/operator/publications?done=republished");
     assert!(site.serves("cities", "1.0.0"), "as before, at once");

@@ -149,11 +149,7 @@ fn pages_searches_and_narrows_datasets() {
     assert!(rest.select("main a[rel=next]").is_empty() && rest.select("main a[rel=prev]").len() == 1);
     assert_eq!(operator.open("/operator/datasets?page=99").select("main tbody tr").len(), 6);
     assert!(
-        operator
-            .open("/operator/datasets?which=faulty")
-            .one("main")
-            .line()
-            .contains("No dataset has a fault")
+        operator.open("/operator/datasets?which=faulty").one("main").line().contains("No dataset has faults")
     );
     assert!(operator.open("/operator/datasets?q=zzz").select("main tbody tr").is_empty());
 }
@@ -246,7 +242,7 @@ fn lists_checkouts_newest_first_with_state_payment_and_reversals() {
     let ledger = &site.running().app().ledger;
     let operator = Operator::signed_in(&site);
     let empty = operator.open("/operator/payments").one("main").line();
-    assert!(empty.contains("No customer has begun a purchase so far."), "{empty}");
+    assert!(empty.contains("No customer has started a purchase yet."), "{empty}");
     let (first, second) =
         (ledger.create_account("first", now()).unwrap(), ledger.create_account("second", now()).unwrap());
     let paid = begin_checkout(ledger, first, 2_000, 1_000);

@@ -153,7 +153,7 @@ fn refuses_cross_site_forms_without_effect() {
             let answer = operator.send(ask);
             assert_eq!(answer.status, 403, "{target} {headers:?}");
             let page = Document::parse(&answer.text());
-            assert!(page.one("main").line().contains("not sent from a page of this site"), "{target}");
+            assert!(page.one("main").line().contains("not sent from this site"), "{target}");
         }
         for (target, fields) in &sign_in {
             let ask = bare_form(target, fields);

@@ -55,7 +55,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let dataset = super::dataset(app, request, &slug)?;
     let version = dataset_version::of_parameter(&dataset, named.as_deref())?;
     verified(&app.catalog, dataset.slug(), version)?;
-    let document = schema::document(&dataset, version)
+    let document = schema::document(&dataset, version, language)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let description = describe(app, &dataset, version, language, document.into_columns(), offset);

@@ -73,7 +73,8 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let (query, plan) = (offer.query(), offer.query().plan());
     let now = request.now();
     let refuse_above_ceiling = |rows: u64| {
-        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
+        let cost =
+            app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
         refuse_above(ceiling, spent, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {

@@ -1,4 +1,4 @@
-//! The logo of the site: a small file in the data directory, whose content matches its extension.
+//! The pictures of the site: small files in the data directory, whose content matches their extension.
 //!
 //! Does not depend on pages.
 
@@ -8,12 +8,16 @@ use std::path::{Component, Path};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Size of the picture.
+use crate::limits::branding::{CARD_HEIGHT_PIXELS, CARD_WIDTH_PIXELS};
+
+/// Size of the logo.
 const LOGO_BYTES_MAX: u64 = 256 * 1024;
+/// Size of the picture that previews of links show: some services load no larger one.
+const CARD_BYTES_MAX: u64 = 150 * 1024;
 
 /// A picture with its media type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logo {
+pub struct Picture {
     file: String,
     content_type: &'static str,
     bytes: Vec<u8>,
@@ -27,9 +31,29 @@ const KINDS: [(&str, &str, &[u8]); 4] = [
     ("svg", "image/svg+xml", b"<"),
 ];
 
-impl Logo {
-    /// Reads the file with that name under `folder`.
-    pub(super) fn load(name: &str, folder: &Path) -> Result<Self, String> {
+impl Picture {
+    /// Reads the logo, the file with that name under `folder`.
+    pub(super) fn logo(name: &str, folder: &Path) -> Result<Self, String> {
+        Self::load("logo", name, folder, LOGO_BYTES_MAX)
+    }
+
+    /// Reads the picture that previews of links show.
+    pub(super) fn card(name: &str, folder: &Path) -> Result<Self, String> {
+        let picture = Self::load("card", name, folder, CARD_BYTES_MAX)?;
+        match png_size(&picture.bytes) {
+            Some((CARD_WIDTH_PIXELS, CARD_HEIGHT_PIXELS)) => Ok(picture),
+            found => {
+                let found = found.map_or("another kind of file".to_owned(), |(width, height)| {
+                    format!("{width} × {height}")
+                });
+                Err(format!(
+                    "expected a PNG of {CARD_WIDTH_PIXELS} × {CARD_HEIGHT_PIXELS} pixels, found {found}; draw it in that size"
+                ))
+            }
+        }
+    }
+
+    fn load(stem: &str, name: &str, folder: &Path, bytes_max: u64) -> Result<Self, String> {
         let shown: String = name.chars().take(100).collect();
         let path = Path::new(name);
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -47,11 +71,9 @@ impl Logo {
         };
         let mut bytes = Vec::new();
         let file = File::open(&whole).map_err(cannot)?;
-        file.take(LOGO_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes).map_err(cannot)?;
-        if u64::try_from(bytes.len()).is_ok_and(|length| length > LOGO_BYTES_MAX) {
-            return Err(format!(
-                "expected at most {LOGO_BYTES_MAX} bytes, found more; make the picture smaller"
-            ));
+        file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(cannot)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > bytes_max) {
+            return Err(format!("expected at most {bytes_max} bytes, found more; make the picture smaller"));
         }
         let text = bytes.trim_ascii_start();
         if !text.starts_with(beginning) {
@@ -59,7 +81,7 @@ impl Logo {
                 "expected a {ending} picture, found something else in `{shown}`; check the file"
             ));
         }
-        Ok(Self { file: format!("logo.{:016x}.{ending}", xxh3_64(&bytes)), content_type, bytes })
+        Ok(Self { file: format!("{stem}.{:016x}.{ending}", xxh3_64(&bytes)), content_type, bytes })
     }
 
     /// Name under which it is served, which contains a hash of the content.
@@ -76,4 +98,12 @@ impl Logo {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// Width and height of a PNG, which its first chunk has.
+fn png_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let header = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n")?.strip_prefix(b"\0\0\0\x0dIHDR")?;
+    let (width, rest) = header.split_first_chunk()?;
+    let (height, _) = rest.split_first_chunk()?;
+    Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height)))
 }
