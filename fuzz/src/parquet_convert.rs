@@ -44,7 +44,8 @@ fn check_output(path: &Path) {
     for sort in names.chain([None]).take(40) {
         let body = serde_json::json!({"limit": 50, "sortBy": sort}).to_string();
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
-        let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited).expect("every column has a sort index");
+        let plan =
+            plan(&request, &table, "t@1", &mercato::query::Unlimited).expect("every column has a sort index");
         let page = execute(&plan, &NoSelections).expect("a sound file");
         let mut text = Vec::new();
         render_rows(Format::Json, &table, plan.columns(), &page.rows, &mut text).expect("a sound file");

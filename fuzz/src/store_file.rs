@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
-use mercato::query::{NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan};
+use mercato::query::{
+    NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan,
+};
 use mercato::render::{Format, render_rows};
 use mercato_format::{FormatError, Table};
 

@@ -68,7 +68,8 @@ fn check_walk(request: &QueryRequest, table: &Table, first: &[u32], mut cursor: 
         let Some(text) = cursor else { return };
         let mut next = request.clone();
         next.resume_at(&text).expect("a cursor of our own");
-        let plan = plan(&next, table, "t@1", &mercato::query::Unlimited).expect("the request was planned before");
+        let plan =
+            plan(&next, table, "t@1", &mercato::query::Unlimited).expect("the request was planned before");
         let page = execute(&plan, &NoSelections).expect("a sound file");
         assert!(!page.rows.is_empty(), "a cursor promises a further row");
         for row in &page.rows {
