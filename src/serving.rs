@@ -98,10 +98,7 @@ pub struct Running {
 
 /// Starts everything that the settings ask for.
 pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, StartError> {
-    let directory = DataDirectory::new(&settings.data);
-    if !directory.root().is_dir() {
-        return Err(StartError::NoData { path: settings.data.clone() });
-    }
+    let directory = data_directory(settings)?;
     let branding = Arc::new(Branding::load(&directory.site(), directory.root())?);
     let payments = Arc::new(payments::open(settings)?);
     let now = clock.now();
@@ -170,6 +167,15 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     );
     upkeep::log_faults(&datasets, |_| true);
     Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler, mirror })
+}
+
+fn data_directory(settings: &Settings) -> Result<DataDirectory, StartError> {
+    let directory = DataDirectory::new(&settings.data);
+    if directory.root().is_dir() {
+        Ok(directory)
+    } else {
+        Err(StartError::NoData { path: settings.data.clone() })
+    }
 }
 
 /// The catalogue, what lays it out where other servers publish, and the books.

@@ -56,7 +56,7 @@ pub(super) fn evaluate_parts<T: Send, E: Send>(
         }
     };
     let mut parts = thread::scope(|scope| {
-        let start = || thread::Builder::new().name("scan".to_owned()).spawn_scoped(scope, &work);
+        let start = || thread::Builder::new().name("scan".to_owned()).spawn_scoped(scope, work);
         // A system that gives no thread only makes the scan slower.
         let helping: Vec<_> = (0..helpers.0).filter_map(|_| start().ok()).collect();
         let mut done = work();

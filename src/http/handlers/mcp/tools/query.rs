@@ -98,8 +98,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let total = query.total_of(&page, &receipt);
     request.log.rows = Some(charged_rows);
     request.log.credits = Some(receipt.charged);
-    let mut warnings = rows.warnings();
-    warnings.extend(credits_warnings(app, &account, &receipt.caps, receipt.remaining));
+    let credits_warnings = credits_warnings(app, &account, &receipt.caps, receipt.remaining);
     let tail = Tail {
         slug: dataset.slug(),
         version: version.version.to_string(),
@@ -111,7 +110,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         credits_remaining: receipt.remaining,
         free_queries_remaining: app.ledger.free_queries_remaining(&account, request.now()),
         replayed: receipt.replayed,
-        warnings,
+        warnings: rows.warnings().into_iter().chain(credits_warnings).collect(),
     };
     let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
     let credits = Some((receipt.charged, receipt.remaining));
