@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use mercato::catalog::DataDirectory;
 use mercato::config::ByteSize;
+use mercato_catalog::DataDirectory;
 use mercato_format::{Table, encode};
 use semver::Version;
 

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 use mercato_format::Table;
+use mercato_query::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 
 use crate::convert::Conversion;
 use crate::destination::Destination;
