@@ -1,7 +1,7 @@
 //! Rows of a view for a signed-in customer: pages as tables, and the whole view as a file.
 //!
-//! The account pays, and no key. The idempotency key is made of the view, the version and the place of the page, so the same
-//! rows are paid once within a day: whether the form is sent twice, the page loaded again, or the view opened anew.
+//! The account pays, and no key. The idempotency key is made of the dataset, the view, the version and the place of the page,
+//! so the same rows are paid once within a day: whether the form is sent twice, the page loaded again, or the view opened anew.
 
 use askama::Template;
 use sha2::{Digest, Sha256};
@@ -76,7 +76,7 @@ pub fn page(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Out
     let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let (version, cursor) = (form.text("version"), form.text("cursor"));
     let body = view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
-    let key = idempotency_key("page", &body);
+    let key = idempotency_key(opened.dataset.slug(), "page", &body);
     let sold = sell_page(
         opened.app,
         buyer(opened, customer, &key),
@@ -211,7 +211,7 @@ pub fn file(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Out
     };
     let limit = rows.clamp(1, STREAM_LIMIT_MAX);
     let body = view.body_of(&version, "", limit).line();
-    let key = idempotency_key("file", &body);
+    let key = idempotency_key(opened.dataset.slug(), "file", &body);
     let buyer = buyer(opened, customer, &key);
     let sold = if rows <= QUERY_LIMIT_MAX {
         whole(opened, buyer, &body, output)
@@ -250,9 +250,9 @@ fn buyer<'b>(opened: &'b Opened<'_>, customer: &'b Customer, key: &'b str) -> Bu
     }
 }
 
-fn idempotency_key(what: &str, body: &str) -> String {
+fn idempotency_key(slug: &str, what: &str, body: &str) -> String {
     let hash = Sha256::digest(body.as_bytes());
-    hash.iter().fold(format!("site {what} "), |text, byte| format!("{text}{byte:02x}"))
+    hash.iter().fold(format!("site {what} {slug} "), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// A refusal as the page of the view with the reason; other refusals get the ordinary page.
