@@ -307,7 +307,7 @@ impl Settings {
                 "stream-workers",
                 typed.stream_workers.unwrap_or(workers.saturating_mul(STREAM_WORKERS_PER_WORKER)),
                 1..=WORKERS_MAX.saturating_mul(STREAM_WORKERS_PER_WORKER),
-                "1 to 8192",
+                "1 to 12288",
             )?,
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),

@@ -88,7 +88,7 @@ pub enum BooksCommand {
     Relation(RelationCommand),
     /// Show the usage of an account, by day and dataset.
     #[command(after_help = "Example:
-  mercato-tools usage --account acc_2 --days 7 --by-key --data /srv/mercato")]
+  mercato-tools usage --account acc_2 --days 7 --by-key --data /var/lib/mercato")]
     Usage {
         /// The account.
         #[arg(long, value_name = "ID")]
@@ -197,7 +197,7 @@ pub enum LedgerCommand {
     /// Move the oldest log segments into another folder, also while a server runs. Balances, keys and usage stay;
     /// `export` and `verify` read only the remaining entries.
     #[command(after_help = "Example:
-  mercato-tools ledger archive --to /mnt/archive/mercato --data /srv/mercato")]
+  mercato-tools ledger archive --to /mnt/archive/mercato --data /var/lib/mercato")]
     Archive {
         /// The target folder, which is created if missing.
         #[arg(long, value_name = "DIR")]

@@ -18,7 +18,7 @@ pub enum RelationCommand {
     /// Add a relation from one dataset to another. It replaces a relation of the same type.
     #[command(after_help = "Example:
   mercato-tools relation add orders customers --type foreign-key --description \"o_custkey\" --weight 0.9 \\
-    --data /srv/mercato")]
+    --data /var/lib/mercato")]
     Add {
         /// The source dataset.
         #[arg(value_name = "FROM")]

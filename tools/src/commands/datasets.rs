@@ -12,8 +12,8 @@ use crate::failure::Failure;
 /// Show the datasets of a data directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mercato-tools datasets list --data /srv/mercato
-  mercato-tools datasets show sales --data /srv/mercato --json")]
+  mercato-tools datasets list --data /var/lib/mercato
+  mercato-tools datasets show sales --data /var/lib/mercato --json")]
 pub struct DatasetsArguments {
     /// The list or dataset to show.
     #[command(subcommand)]

@@ -28,7 +28,7 @@ use mercato_query::{Plan, QueryError, QueryRequest, RowStream, SearchError};
 const STREAM_ROWS_MAX: usize = 8_192;
 /// A stream without rows for so long sends a comment.
 const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
-/// Rows of the first unit of a stream. Each unit has twice the rows of the one before, up to `UNIT_BYTES`.
+/// Rows of the first unit of a stream. Each unit has four times the rows of the one before, up to `UNIT_BYTES`.
 const STREAM_FIRST_ROWS: usize = 1;
 
 /// The state of a running stream.
