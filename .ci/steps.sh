@@ -4,7 +4,7 @@
 # They need built programs and not each other.
 STEPS_BESIDE=(
     postgres documentation demo duckdb works-beside-duckdb python-client typescript-client site discovery agents snippets payments
-    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel
+    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
 )
 # They measure how long a server takes, or use all cores themselves.
 STEPS_ALONE=(attacks fuzz)
@@ -50,6 +50,7 @@ run_step() {
         csv-out) check clients/csv_out.py --tools "$tools" ;;
         arrow-in) check clients/arrow_inputs.py --tools "$tools" ;;
         arrow-out) check clients/arrow_round_trip.py --binaries "$binaries" ;;
+        monitoring) needs promtool && check monitoring/check.py ;;
         excel) check clients/excel.py --binaries "$binaries" ;;
 
         object-stores) "$cluster" tests/cluster/object_stores.py ;;

@@ -109,6 +109,11 @@ pub struct TypedFlags {
     #[serde(default)]
     pub admin_host: Vec<String>,
 
+    /// Where Prometheus reads metrics and health, and nothing else is answered: for a Prometheus that reaches no socket file or
+    /// runs on another machine. Without TLS, so keep it private. Default: none, metrics are on the operator's side alone.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<SocketAddr>,
+
     /// Threads that answer requests.
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
@@ -241,6 +246,8 @@ pub struct Settings {
     pub admin: AdminPlace,
     /// Names by which the admin listener may be asked, beside those of this machine.
     pub admin_hosts: Vec<String>,
+    /// Address of the listener for Prometheus.
+    pub metrics: Option<SocketAddr>,
     /// Threads that answer requests.
     pub workers: usize,
     /// Threads that run streams and downloads.
@@ -302,6 +309,7 @@ impl Settings {
             payments,
             admin: admin_place(typed.admin.as_deref())?,
             admin_hosts: typed.admin_host,
+            metrics: typed.metrics,
             workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
             stream_workers: within(
                 "stream-workers",
@@ -366,6 +374,7 @@ impl TypedFlags {
             listen: self.listen.or(other.listen),
             admin: self.admin.or(other.admin),
             admin_host: if own_admin_hosts { self.admin_host } else { other.admin_host },
+            metrics: self.metrics.or(other.metrics),
             workers: self.workers.or(other.workers),
             stream_workers: self.stream_workers.or(other.stream_workers),
             config: self.config,

@@ -15,11 +15,13 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{DatabaseStats, Health};
 
-/// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics),
-    Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload),
-];
+/// The path that Prometheus reads.
+pub(in crate::http) const METRICS: &[Route] =
+    &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics)];
+
+/// Further paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload)];
 
 fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
