@@ -11,7 +11,7 @@ STEPS_ALONE=(attacks fuzz)
 # They take long and seldom find more.
 LONG_STEPS=(
     object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits demo-of-a-cluster
-    attacks-behind-nginx fairness instructions soak models
+    attacks-behind-nginx fairness instructions soak models client-packages debian-package image
 )
 
 run_step() {
@@ -70,7 +70,21 @@ run_step() {
         fairness) needs nginx && check attack/fairness.py --binaries "$binaries" --short ;;
         instructions) needs valgrind && python3 benches/instructions.py ;;
         soak) "$python" tests/soak/soak.py --binaries "$binaries" --minutes 3 ;;
-        models) check clients/search_models.py --tools "$tools" ;;
+        # Replaces the programs in target/debug by those with models.
+        models)
+            cargo test --locked --package mercato --package mercato-tools --package mercato-search \
+                --features mercato/models,mercato-tools/models,mercato-search/models models
+            cargo build --locked --package mercato-tools --features models
+            check clients/search_models.py --tools "$tools"
+            ;;
+        client-packages) needs npm && PATH=${python%/*}:$PATH tests/packages/clients.sh ;;
+        debian-package)
+            needs mmdebstrap
+            PATH=$made/cargo/bin:$PATH packaging/build.sh deb
+            tests/packages/debian.sh dist/mercato_*.deb
+            ;;
+        # After debian-package, which makes the package.
+        image) needs mmdebstrap buildah && PATH=${python%/*}:$PATH tests/packages/image.sh dist/mercato_*.deb ;;
         *)
             echo "$0: no step is called $1" >&2
             return 2
