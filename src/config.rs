@@ -106,6 +106,11 @@ pub struct Settings {
     #[arg(long, value_name = "NAME")]
     pub admin_host: Vec<String>,
 
+    /// Where Prometheus reads metrics and health, and nothing else is answered: for a Prometheus that reaches no socket file or
+    /// runs on another machine. Without TLS, so keep it private. Default: none, metrics are on the operator's side alone.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<SocketAddr>,
+
     /// Threads that answer requests. Default: 4 for each core, at least 8.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=WORKERS_MAX as u64))]
     pub workers: Option<usize>,

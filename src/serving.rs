@@ -23,7 +23,7 @@ use crate::branding::{Branding, BrandingError};
 use crate::config::{Secret, Settings, SignUp};
 use crate::http::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
-    needs_key, public_service, work_of,
+    metrics_service, needs_key, public_service, work_of,
 };
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use crate::site;
@@ -85,6 +85,8 @@ pub enum StartError {
 pub struct Running {
     public: Front,
     admin: Front,
+    /// With `--metrics`.
+    metrics: Option<Front>,
     app: Arc<App>,
     upkeep: Upkeep,
     flusher: CounterFlusher,
@@ -149,8 +151,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let reconciler = payments::look_after(&app.payments, &app.ledger, &app.clock)
         .map_err(|error| part("payments", &error))?;
     let (admin, public) =
-        rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
-    let (admin, public) = (admin?, public?);
+        rayon::join(|| start_operator(settings, &app), || start_public(settings, &app, &limits));
+    let ((admin, metrics), public) = (admin?, public?);
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
@@ -166,7 +168,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler, mirror })
+    Ok(Running { public, admin, metrics, app, upkeep, flusher, neural, mail, reconciler, mirror })
 }
 
 fn data_directory(settings: &Settings) -> Result<DataDirectory, StartError> {
@@ -228,6 +230,11 @@ impl Running {
         self.admin.net().address()
     }
 
+    /// The bound address of the listener for Prometheus.
+    pub fn metrics_address(&self) -> Option<&ListenAddress> {
+        self.metrics.as_ref().map(|metrics| metrics.net().address())
+    }
+
     /// The parts, for a program that embeds the server.
     pub fn app(&self) -> &Arc<App> {
         &self.app
@@ -238,11 +245,14 @@ impl Running {
         let deadline = Instant::now() + drain;
         self.public.net().stop_accepting();
         self.admin.net().stop_accepting();
+        self.metrics.iter().for_each(|metrics| metrics.net().stop_accepting());
         drop(self.mirror);
         drop(self.upkeep);
         drop(self.reconciler);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
+        // Prometheus asks again.
+        drop(self.metrics.map(|metrics| metrics.drain(deadline)));
         drop(self.neural);
         // Mails are written out of the books.
         drop(self.mail);
@@ -283,6 +293,24 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
         is_public: true,
     };
     listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots, site::PAGES))
+}
+
+/// The operator's side, and the listener for Prometheus where one is wanted.
+fn start_operator(settings: &Settings, app: &Arc<App>) -> Result<(Front, Option<Front>), StartError> {
+    let metrics = settings.metrics.map(|address| start_metrics(address, settings, app)).transpose()?;
+    Ok((start_admin(settings, app)?, metrics))
+}
+
+fn start_metrics(address: SocketAddr, settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
+    let plan = FrontPlan {
+        address: ListenAddress::Tcp(address),
+        limits: settings.net_limits(),
+        classes: vec![ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT }],
+        class_of: |_, _| 0,
+        needs_key: |_| false,
+        is_public: false,
+    };
+    listen(plan, app, |slots| metrics_service(Arc::clone(app), slots))
 }
 
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {

@@ -60,9 +60,20 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pag
     Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
 }
 
+/// Metrics and health, for Prometheus: whoever reaches it learns figures and slugs, and can change nothing.
+pub fn metrics_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
+    let hosts = AdminHosts::Any;
+    Service::new(
+        app,
+        Router::new(&[health::ROUTES, operator::METRICS]),
+        ListenerKind::Operator { hosts },
+        slots,
+    )
+}
+
 /// The operator's side, with its pages.
 pub fn admin_service(app: Arc<App>, hosts: AdminHosts, slots: Arc<Slots>, pages: Pages) -> Service {
-    let own: [&[Route]; 3] = [health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES];
+    let own: [&[Route]; 4] = [health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
     let tables: Vec<&[Route]> = pages.routes.iter().copied().chain(own).collect();
     Service::new(app, Router::new(&tables), ListenerKind::Operator { hosts }, slots)
         .with_refusals(pages.refusal)

@@ -15,11 +15,11 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use mercato_ledger::{DatabaseStats, Health};
 
-/// Paths of this file.
-pub const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics),
-    Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload),
-];
+/// The path that Prometheus reads.
+pub const METRICS: &[Route] = &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics)];
+
+/// Further paths of this file.
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload)];
 
 fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
