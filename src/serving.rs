@@ -251,14 +251,13 @@ impl Running {
         drop(self.reconciler);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
-        // Prometheus asks again.
-        drop(self.metrics.map(|metrics| metrics.drain(deadline)));
+        let metrics_ended = self.metrics.is_none_or(|metrics| metrics.drain(deadline));
         drop(self.neural);
         // Mails are written out of the books.
         drop(self.mail);
         drop(self.flusher);
         self.app.ledger.shutdown();
-        public_ended && admin_ended
+        public_ended && admin_ended && metrics_ended
     }
 }
 

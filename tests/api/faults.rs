@@ -7,7 +7,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use mercato::config::Settings;
 use mercato::serving::{self, Running};
 use mercato_base::clock::{Clock, TestClock};
