@@ -54,6 +54,6 @@ pub use presented_key::presented_key;
 pub use processor_limit::{ProcessorLimit, QUERY_TOO_EXPENSIVE};
 pub use random::random_bytes;
 pub use routing::classes::{Work, needs_key, work_of};
-pub use routing::routes::{Pages, RefusalPage, admin_service, public_service};
+pub use routing::routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
 pub use server::Workers;
 pub use service::{Service, hold_for_account};

@@ -66,7 +66,7 @@ def test_script_pays_nothing_unasked(shop: Shop, capsys: pytest.CaptureFixture[s
     assert cli.main(["query", "numbers"]) == 1
     told = capsys.readouterr()
     assert (told.out, told.err) == (
-        "", "mercato: 25 rows: 25 credits of 1,000,000; say --yes or --max-credits N to pay\n")
+        "", "mercato-client: 25 rows: 25 credits of 1,000,000; say --yes or --max-credits N to pay\n")
     assert shop.credits == 1_000_000
 
 
@@ -121,7 +121,7 @@ def test_faults_are_one_line(shop: Shop, capsys: pytest.CaptureFixture[str]) -> 
     shop.faults = [answers(401, reason="API_KEY_UNKNOWN", hint="send a key")]
     assert cli.main(["query", "numbers"]) == 1
     told = capsys.readouterr()
-    assert told.err == "mercato: refused; send a key [401, CODE, API_KEY_UNKNOWN] (request request-1)\n"
+    assert told.err == "mercato-client: refused; send a key [401, CODE, API_KEY_UNKNOWN] (request request-1)\n"
     assert cli.main(["show", "No Slug"]) == 1
     assert "is no slug" in capsys.readouterr().err
 

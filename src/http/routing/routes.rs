@@ -16,10 +16,10 @@ use crate::http::incoming::Incoming;
 use crate::http::listener_kind::{AdminHosts, ListenerKind};
 use crate::http::response::Response;
 use crate::http::service::Service;
-use crate::net::Slots;
+use mercato_net::Slots;
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
-pub(in crate::http) const PUBLIC: &[&[Route]] = &[
+pub const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
     search::ROUTES,
     list::ROUTES,
@@ -40,7 +40,7 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
 
 /// Tables of the public listener that do not stand in the OpenAPI document: agents ask the tools for their descriptions, and
 /// payment providers know what they send.
-pub(in crate::http) const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
+pub const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
@@ -60,9 +60,20 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pag
     Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
 }
 
+/// Metrics and health, for Prometheus: whoever reaches it learns figures and slugs, and can change nothing.
+pub fn metrics_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
+    let hosts = AdminHosts::Any;
+    Service::new(
+        app,
+        Router::new(&[health::ROUTES, operator::METRICS]),
+        ListenerKind::Operator { hosts },
+        slots,
+    )
+}
+
 /// The operator's side, with its pages.
 pub fn admin_service(app: Arc<App>, hosts: AdminHosts, slots: Arc<Slots>, pages: Pages) -> Service {
-    let own: [&[Route]; 3] = [health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES];
+    let own: [&[Route]; 4] = [health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
     let tables: Vec<&[Route]> = pages.routes.iter().copied().chain(own).collect();
     Service::new(app, Router::new(&tables), ListenerKind::Operator { hosts }, slots)
         .with_refusals(pages.refusal)

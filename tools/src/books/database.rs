@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use clap::Subcommand;
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
 use mercato::config::Secret;
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
 use serde_json::{Value, json};
 
 use super::backend::database_failure;

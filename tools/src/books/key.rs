@@ -5,9 +5,9 @@
 //! nothing.
 
 use clap::{ArgGroup, Args, Subcommand};
-use mercato::catalog::Slug;
-use mercato::ledger::Change;
 use mercato::operator::OperatorCommand;
+use mercato_catalog::Slug;
+use mercato_ledger::Change;
 use serde_json::Value;
 
 use super::backend::Backend;

@@ -18,11 +18,11 @@ mod text_output;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use mercato::catalog::DataDirectory;
 use mercato::config::Secret;
-use mercato::database::DatabaseAddress;
-use mercato::ledger::restore;
 use mercato::operator::{Backup, OperatorCommand};
+use mercato_catalog::DataDirectory;
+use mercato_database::DatabaseAddress;
+use mercato_ledger::restore;
 use serde_json::Value;
 
 use crate::commands::print_json;

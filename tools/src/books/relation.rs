@@ -3,9 +3,9 @@
 //! The command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
 
 use clap::Subcommand;
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::limits::ledger::RELATION_WEIGHT_MAX;
 use mercato::operator::OperatorCommand;
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_ledger::limits::RELATION_WEIGHT_MAX;
 use serde_json::Value;
 
 use super::backend::Backend;

@@ -1,7 +1,7 @@
 //! The commands `datasets list` and `datasets show`: the catalog of a data directory, as a server loads it.
 
 use clap::{Args, Subcommand};
-use mercato::catalog::{Catalog, DataDirectory, Dataset, Entry};
+use mercato_catalog::{Catalog, DataDirectory, Dataset, Entry};
 use serde::Serialize;
 
 use super::catalog_location::CatalogPlace;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mercato::catalog::publish::{self as catalog_publish, PublishRequest as VersionRequest};
-use mercato::catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
+use mercato_catalog::publish::{self as catalog_publish, PublishRequest as VersionRequest};
+use mercato_catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
 use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;

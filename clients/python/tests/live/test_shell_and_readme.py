@@ -14,7 +14,7 @@ from tests.live.conftest import Live
 from tests.live.proxy import Proxy
 
 README = Path(__file__).parent.parent.parent / "README.md"
-COMMAND = Path(sys.executable).parent / "mercato"
+COMMAND = Path(sys.executable).parent / "mercato-client"
 SECONDS_MAX = 120
 ORDERS = 15_000
 
@@ -74,18 +74,18 @@ def test_rows_for_scripts(live: Live, folder: Path) -> None:
 def test_faults_for_scripts(live: Live, folder: Path) -> None:
     wrong = run(live, "query", "tpch-orders", "--yes", MERCATO_API_KEY="mk_wrong")
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("mercato: ")
+    assert wrong.stderr.startswith("mercato-client: ")
     assert "mk_wrong" not in wrong.stderr
     assert wrong.stderr.count("\n") == 1
     nowhere = run(live, "search", "a b", MERCATO_URL="http://127.0.0.1:1")
     assert nowhere.returncode == 1
     assert nowhere.stderr.count("\n") == 1
     assert run(live, "nothing").returncode == 2
-    assert run(live, "--version").stdout == f"mercato {mercato.__version__}\n"
+    assert run(live, "--version").stdout == f"mercato-client {mercato.__version__}\n"
 
 
 def test_pipe_that_closes_early(live: Live, folder: Path) -> None:
-    line = "mercato query tpch-orders --all --format ndjson --max-credits 200000 | head -n 1"
+    line = "mercato-client query tpch-orders --all --format ndjson --max-credits 200000 | head -n 1"
     outcome = subprocess.run(["bash", "-c", line], env=environment(live), capture_output=True, text=True, check=False,
                              timeout=SECONDS_MAX)
     assert outcome.stdout.count("\n") == 1

@@ -135,6 +135,27 @@ fn charges_page_once_however_often_it_is_sent() {
     site.wait_for_metrics(&["mercato_credits_charged_total 120"]);
 }
 
+/// The same view of each is another purchase: none may be taken for a repetition of another one.
+#[test]
+fn sells_same_view_of_several_datasets() {
+    let site = site(250);
+    for slug in ["rivers", "lakes"] {
+        site.publish(slug, &format!("slug = \"{slug}\"\n"), "1.0.0", &city_columns(250));
+    }
+    let browser = Browser::signed_in(&site, EMAIL);
+    buy(&site, 1_000);
+    for (place, slug) in ["cities", "rivers", "lakes"].into_iter().enumerate() {
+        let page = browser.open(&VIEW.replace("cities", slug));
+        let left = 1_000 - 170 * place as u64;
+        let rows = table(&send(&browser, &form(&page, RUN), &[]));
+        assert_eq!(rows.rows("main table.data tbody tr").len(), 50, "{slug}");
+        assert_eq!(credits(&site, 0), left - 50, "{slug}");
+        let file = send(&browser, &form(&page, FILE), &[("format", "csv")]);
+        assert_eq!((file.status, file.text().lines().count()), (200, 121), "{slug}");
+        assert_eq!(credits(&site, 0), left - 170, "{slug}");
+    }
+}
+
 #[test]
 fn uses_free_query_where_nothing_was_bought() {
     let site = site(250);

@@ -21,8 +21,8 @@ and asks; scripts give --yes or --max-credits."""
 
 def parser() -> argparse.ArgumentParser:
     """The parser; `run` of its result is the command."""
-    top = argparse.ArgumentParser(prog="mercato", description="Datasets of a mercato server.", epilog=EPILOG)
-    top.add_argument("--version", action="version", version=f"mercato {package_version()}")
+    top = argparse.ArgumentParser(prog="mercato-client", description="Datasets of a mercato server.", epilog=EPILOG)
+    top.add_argument("--version", action="version", version=f"mercato-client {package_version()}")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--url", default=os.environ.get(URL_VARIABLE, URL_DEFAULT),
                         help=f"address of the server (default: {URL_VARIABLE}, else {URL_DEFAULT})")
