@@ -4,7 +4,7 @@
 # They need built programs and not each other.
 STEPS_BESIDE=(
     postgres documentation demo duckdb works-beside-duckdb python-client typescript-client site discovery agents snippets payments
-    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
+    long-answers resumption proxies rolling-restart parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
 )
 # They measure how long a server takes, or use all cores themselves.
 STEPS_ALONE=(attacks fuzz)
@@ -44,6 +44,8 @@ run_step() {
         attacks) check attack/attack.py --binaries "$binaries" --short ;;
         # It skips the programs that are missing, by name.
         proxies) check attack/peers.py --binaries "$binaries" ;;
+        rolling-restart)
+            needs initdb nginx && tests/books/postgres.sh "$python" tests/cluster/rolling.py --binaries "$binaries" ;;
         parquet-in) check clients/parquet_round_trip.py --tools "$tools" ;;
         parquet-out) check clients/parquet_out.py --binaries "$binaries" ;;
         text-in) check clients/text_inputs.py --tools "$tools" ;;
