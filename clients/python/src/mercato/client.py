@@ -122,15 +122,14 @@ class Dataset:
         """The versions that can be read, the highest first."""
         return self._client._driver.run(reads.versions(self._client._core, self.slug))
 
-    def schema(self, *, version: str | None = None) -> api.DatasetSchema:
-        """A JSON Schema of a row, and `columns` in their order."""
-        found: api.DatasetSchema = self._read(api.GET_SCHEMA, version=version)
+    def schema(self, *, lang: Language | None = None, version: str | None = None) -> api.DatasetSchema:
+        """A JSON Schema of a row, and `columns` in their order; `lang` is that of their descriptions."""
+        found: api.DatasetSchema = self._read(api.GET_SCHEMA, lang=lang, version=version)
         return found
 
     def sample(self, *, version: str | None = None) -> api.Sample:
         """At most 100 rows out of the whole file, in `results`."""
-        found: api.Sample = self._read(api.GET_SAMPLE, version=version)
-        return found
+        return self._client._driver.run(reads.sample(self._client._core, self.slug, version))
 
     def stats(self, *, version: str | None = None) -> api.Statistics:
         """Counts, extremes, quantiles and frequent values of every column, over all rows."""
@@ -232,7 +231,7 @@ class Query:
         return found
 
     def count(self) -> int:
-        """The number of rows. Costs no credits. A `ValueError` where a filter leaves more than 10,000: `cost()` bounds them."""
+        """The number of rows, for no credits. A `ValueError` where a filter leaves more than 10,000: see `cost()`."""
         return self.cost().exact_rows
 
     def cost(self) -> Cost:

@@ -83,7 +83,7 @@ def _bounded(most: int, wanted: int | None) -> int:
 
 
 def free_plan_rows(refusal: PaymentRequired, limit: int) -> int:
-    """A free query has fewer rows than others. Returns how many, or passes the refusal of a request with this limit on."""
+    """The rows that a free query may have, which are fewer. Raises any other refusal of a request with this limit."""
     most = refusal.allowed
     if refusal.reason != "FREE_PLAN_ROWS" or most is None or not 0 < most < limit:
         raise refusal

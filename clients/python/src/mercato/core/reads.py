@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from mercato.core.effects import Emit, Steps
 from mercato.core.exchange import Core, enveloped, exchange, request
 from mercato.errors import UnexpectedAnswer
-from mercato.openapi import GET_CROISSANT, GET_DATASET, GET_OPEN_API, SEARCH_DATASETS, Header, HeaderVersion, Operation
+from mercato.openapi import (
+    GET_CROISSANT,
+    GET_DATASET,
+    GET_OPEN_API,
+    GET_SAMPLE,
+    SEARCH_DATASETS,
+    Header,
+    HeaderVersion,
+    Operation,
+    Sample,
+)
 from mercato.results import SearchResults
 
 LIST_PAGES_MAX = 100_000
@@ -21,6 +32,14 @@ def read(core: Core, operation: Operation, slug: str | None = None, **query: Any
     answer = yield from exchange(core, request(core, operation, slug=slug, query=query))
     data, _ = enveloped(answer)
     return data
+
+
+def sample(core: Core, slug: str, version: str | None) -> Steps[Sample]:
+    """Rows that are free, with the numbers that the client was told to make."""
+    answer = yield from exchange(core, request(core, GET_SAMPLE, slug=slug, query={"version": version}))
+    data, _ = enveloped(answer, Decimal if core.exact_numbers else float)
+    found: Sample = data
+    return found
 
 
 def document(core: Core, operation: Operation, slug: str | None = None, **query: Any) -> Steps[Any]:
