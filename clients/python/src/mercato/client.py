@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx
 
 from mercato import openapi as api
+from mercato import scan
 from mercato.core import arrow, budget, reads, stream, walk
 from mercato.core.download import Job, download, format_of
 from mercato.core.effects import collected
@@ -164,6 +165,17 @@ class Dataset:
         """Rows that match, all of them or the first `limit`. Sends and pays nothing before rows are asked for."""
         return Query(self._client, asked(self.slug, filters, columns, sort_by, descending, limit, max_credits, offset,
                                          version, page_size, cursor, idempotency_key))
+
+    def scan(self, *, version: str | None = None, max_credits: int | None = None) -> polars.LazyFrame:
+        """The rows as a lazy frame of polars. Needs `mercato[polars]`. Each `collect` asks and pays anew.
+
+        The server gets the columns, filters and first rows that the plan needs, and only those rows are paid for. A
+        condition that it cannot check is a `MercatoWarning`. All reads are of the version that is current now.
+        """
+        core = self._client._core
+        table, found = self._client._driver.run(arrow.types(core, self.slug, version))
+        question = asked(self.slug, None, None, None, False, None, max_credits, version=found)
+        return scan.lazy_frame(core, self._client._driver, question, scan.schema_of(table))
 
     def stream(self, filters: Filters | None = None, columns: Iterable[str] | None = None, sort_by: str | None = None,
                descending: bool = False, limit: int | None = None, max_credits: int | None = None, *, offset: int = 0,

@@ -16,6 +16,7 @@ from mercato.core import budget as budgets
 from mercato.core.effects import Emit, Read, Sleep, Steps, gathered
 from mercato.core.exchange import Core
 from mercato.core.question import Question
+from mercato.core.reads import ARROW, arrow_sample
 from mercato.core.stream import Leg, Patience, answered
 from mercato.core.typed_rows import table_of_json
 from mercato.errors import ConnectionError, MissingExtra, PaymentRequired, StatusError, UnexpectedAnswer
@@ -24,7 +25,6 @@ from mercato.openapi import STREAM_ROWS_MAX
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ARROW = "application/vnd.apache.arrow.stream"
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 NOT_ACCEPTABLE = 406
 
@@ -86,6 +86,17 @@ def table(core: Core, question: Question) -> Steps[pa.Table]:
             raise
         return (yield from table_of_json(core, library, question))
     return parts.table()
+
+
+def types(core: Core, slug: str, version: str | None) -> Steps[tuple[pa.Table, str]]:
+    """A table without rows that has the types of the dataset, and its version. Costs no credits."""
+    library = pyarrow()
+    content, found = yield from arrow_sample(core, slug, version)
+    try:
+        sample = library.ipc.open_stream(content).read_all()
+    except library.ArrowInvalid as fault:
+        raise UnexpectedAnswer(f"the answer is no Arrow stream: {fault}") from None
+    return sample.slice(0, 0), found
 
 
 def tables(core: Core, question: Question, sizes: Iterable[int]) -> Steps[None]:

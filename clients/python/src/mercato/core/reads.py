@@ -23,6 +23,7 @@ from mercato.openapi import (
 )
 from mercato.results import SearchResults
 
+ARROW = "application/vnd.apache.arrow.stream"
 LIST_PAGES_MAX = 100_000
 """Pages of one list. A server that never ends is given up."""
 
@@ -40,6 +41,13 @@ def sample(core: Core, slug: str, version: str | None) -> Steps[Sample]:
     data, _ = enveloped(answer, Decimal if core.exact_numbers else float)
     found: Sample = data
     return found
+
+
+def arrow_sample(core: Core, slug: str, version: str | None) -> Steps[tuple[bytes, str]]:
+    """The free sample as an Arrow stream, and its version."""
+    asked = request(core, GET_SAMPLE, slug=slug, query={"version": version}, accept=ARROW)
+    answer = yield from exchange(core, asked)
+    return answer.content, answer.headers.get("X-Dataset-Version", "")
 
 
 def document(core: Core, operation: Operation, slug: str | None = None, **query: Any) -> Steps[Any]:
