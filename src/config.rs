@@ -27,7 +27,7 @@ pub use net::{LimitFlags, NetSettings};
 pub use payments::PaymentSettings;
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
-use crate::limits::http::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX};
+use crate::limits::api::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX};
 use file::read_file;
 use mercato_catalog::limits::SCRUB_BYTES_PER_SECOND;
 use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};

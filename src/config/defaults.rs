@@ -11,7 +11,7 @@ use super::{STREAM_WORKERS_PER_WORKER, WORKERS_DEFAULT_MIN, WORKERS_PER_CORE};
 use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
-use crate::limits::http::{LOW_BALANCE_CREDITS, WORK_SECONDS};
+use crate::limits::api::{LOW_BALANCE_CREDITS, WORK_SECONDS};
 use mercato_catalog::limits::SCRUB_BYTES_PER_SECOND;
 use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 use mercato_net::limits;
