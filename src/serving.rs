@@ -21,7 +21,7 @@ use crate::access::{
 };
 use crate::branding::{Branding, BrandingError};
 use crate::config::{Secret, Settings, SignUp};
-use crate::http::{
+use crate::api::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
     metrics_service, needs_key, public_service, work_of,
 };

@@ -1,7 +1,7 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
-use crate::http::errors::ApiError;
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::api::errors::ApiError;
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
 use crate::site::dataset::Opened;
