@@ -255,6 +255,7 @@ mod tests {
                 dataset: String::new(),
                 file: None,
                 claim: None,
+                view: None,
             };
             let report = audit.finish(std::iter::once(&record), std::iter::once(&open));
             assert_eq!(report.difference_count, expected, "{report:?}");

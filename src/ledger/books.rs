@@ -30,7 +30,7 @@ use super::progress::Progress;
 use super::relation::Relation;
 use super::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Redeemed, Redemption, Removal, Reserved, SignUp,
+    Redeemed, Redemption, Removal, Reserved, SignUp, Viewed,
 };
 use super::token::TokenHash;
 use super::usage::UsageLine;
@@ -61,6 +61,14 @@ pub(super) trait Books: Send + Sync {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError>;
+    /// How many of so many rows of a view were paid on the site.
+    fn paid_before(
+        &self,
+        account: AccountId,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError>;
     /// How a key stands to its caps on credits.
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError>;
 

@@ -15,6 +15,7 @@ pub(super) struct Progress {
     at: AtomicI64,
     is_begun: AtomicBool,
     is_answered: AtomicBool,
+    is_of_view: AtomicBool,
     is_waived: AtomicBool,
     is_fenced: AtomicBool,
 }
@@ -22,8 +23,9 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn new(now: Moment) -> Arc<Progress> {
         let at = AtomicI64::new(now.unix_millis());
-        let [is_begun, is_answered, is_waived, is_fenced] = [false; 4].map(AtomicBool::new);
-        Arc::new(Progress { delivered: AtomicU64::new(0), at, is_begun, is_answered, is_waived, is_fenced })
+        let [is_begun, is_answered, is_of_view, is_waived, is_fenced] = [false; 5].map(AtomicBool::new);
+        let delivered = AtomicU64::new(0);
+        Arc::new(Progress { delivered, at, is_begun, is_answered, is_of_view, is_waived, is_fenced })
     }
 
     /// Notes the rows that were written to the connection so far.
@@ -40,6 +42,11 @@ impl Progress {
     /// The response is complete, even if empty.
     pub(super) fn answer(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// The response has the last row of its view.
+    pub(super) fn end_view(&self) {
+        self.is_of_view.store(true, Ordering::Relaxed);
     }
 
     /// The response costs nothing, whatever was delivered.
@@ -70,6 +77,7 @@ impl Progress {
             is_begun: self.is_begun.load(Ordering::Relaxed) && !is_waived,
             is_answered: rows > 0 || is_whole,
             is_whole,
+            is_view: is_whole && !is_waived && self.is_of_view.load(Ordering::Relaxed),
             is_waived,
             at: Moment::from_unix_millis(self.at.load(Ordering::Relaxed)),
         }
@@ -80,7 +88,15 @@ impl Outcome {
     /// Of a stream whose process is gone: what it had noted.
     pub(super) fn left(rows: u64, at: Moment) -> Outcome {
         let is_answered = rows > 0;
-        Outcome { rows, is_begun: is_answered, is_answered, is_whole: false, is_waived: false, at }
+        Outcome {
+            rows,
+            is_begun: is_answered,
+            is_answered,
+            is_whole: false,
+            is_view: false,
+            is_waived: false,
+            at,
+        }
     }
 
     /// A free query is answered with its first byte, a paid one with its first row.
@@ -100,6 +116,8 @@ pub(super) struct Outcome {
     pub(super) is_answered: bool,
     /// Whether the response ended properly.
     pub(super) is_whole: bool,
+    /// Whether it ended properly, and with the last row of its view.
+    pub(super) is_view: bool,
     /// Whether it costs nothing, also where it was to be paid in full.
     pub(super) is_waived: bool,
     pub(super) at: Moment,

@@ -33,8 +33,46 @@ pub struct ChargeRequest {
     pub request_id: String,
     /// The claim of the client's `Idempotency-Key`.
     pub claim: Option<IdempotencyClaim>,
+    /// The view that the rows are of, where rows that were paid on the site may be among them.
+    pub view: Option<Viewed>,
     /// When.
     pub at: Moment,
+}
+
+/// Rows of a view: those of one version of a dataset that match the same filters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Viewed {
+    /// Under which payments for the view are remembered.
+    pub(super) view: [u8; 16],
+    /// Which of its rows.
+    pub(super) rows: ViewRows,
+    /// Whether their payment is remembered: they are sold on the site.
+    pub(super) is_remembered: bool,
+}
+
+/// Which rows of a view an answer has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ViewRows {
+    /// All of them.
+    All,
+    /// These, by their numbers in the version.
+    These(Arc<[u32]>),
+    /// Some of which the numbers are not known.
+    Some,
+}
+
+impl Viewed {
+    /// Rows of the view of a dataset whose version has this content, with these filters in a canonical form.
+    pub fn new(dataset: &str, content: &str, filters: &str, rows: ViewRows) -> Viewed {
+        let view = short_hash(&[dataset.as_bytes(), content.as_bytes(), filters.as_bytes()]);
+        Viewed { view, rows, is_remembered: false }
+    }
+
+    /// The same where they are sold on the site: their payment is remembered.
+    #[must_use]
+    pub fn on_site(self) -> Viewed {
+        Viewed { is_remembered: true, ..self }
+    }
 }
 
 /// A file to be downloaded, whole or in parts.
@@ -158,6 +196,8 @@ pub struct Receipt {
     pub remaining: u64,
     /// Whether this was paid by an earlier request: the same idempotency key, or a part of a download.
     pub replayed: bool,
+    /// Rows of it that were paid on the site before.
+    pub paid_before: u64,
     /// How the key stands to its caps on credits.
     pub caps: Vec<CapStanding>,
     pub(super) undo: Undo,
@@ -171,8 +211,15 @@ impl Receipt {
 
     /// The same for books that give it back later, on another thread.
     pub(super) fn copy(&self) -> Receipt {
-        let Receipt { charged, remaining, replayed, .. } = *self;
-        Receipt { charged, remaining, replayed, caps: self.caps.clone(), undo: self.undo.clone() }
+        let Receipt { charged, remaining, replayed, paid_before, .. } = *self;
+        Receipt {
+            charged,
+            remaining,
+            replayed,
+            paid_before,
+            caps: self.caps.clone(),
+            undo: self.undo.clone(),
+        }
     }
 }
 

@@ -59,6 +59,11 @@ impl Reservation {
         self.reserved.progress.begin();
     }
 
+    /// The response goes to the last row of its view.
+    pub fn end_view(&self) {
+        self.reserved.progress.end_view();
+    }
+
     /// Notes the rows that were written to the connection, from the beginning of the response. Cheap enough for every
     /// write.
     pub fn delivered(&self, rows: u64, now: Moment) {

@@ -12,7 +12,7 @@ use super::super::audit::AuditReport;
 use super::super::changes::Changes;
 use super::super::checkout::Checkout;
 use super::super::checkpoint::{Pair, io};
-use super::super::claim::Remembered;
+use super::super::claim::expires_at;
 use super::super::codec::{DecodeError, Record};
 use super::super::directory::Directory;
 use super::super::entry::Entry;
@@ -252,10 +252,10 @@ fn derived(key: &[u8], value: &[u8]) -> Result<Option<Pair>, DecodeError> {
             let checkout = Checkout::decode(value)?;
             key_space::checkout_of(checkout.account, checkout.id.number)
         }
-        key_space::FREE_USED | key_space::CLAIM | key_space::GRANT => {
-            key_space::expiry(Remembered::decode(value)?.until, key)
-        }
-        _ => return Ok(None),
+        _ => match expires_at(key, value)? {
+            Some(until) => key_space::expiry(until, key),
+            None => return Ok(None),
+        },
     };
     Ok(Some((index, Vec::new())))
 }

@@ -27,7 +27,7 @@ use super::super::progress::Progress;
 use super::super::relation::Relation;
 use super::super::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Redeemed, Redemption, Removal, Reserved, SignUp,
+    Redeemed, Redemption, Removal, Reserved, SignUp, Viewed,
 };
 use super::super::state::State;
 use super::super::token::TokenHash;
@@ -70,6 +70,16 @@ impl Books for LocalBooks {
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
         self.shared.with_state(|state| state.paid_among(account, kind, claims, now))
+    }
+
+    fn paid_before(
+        &self,
+        account: AccountId,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError> {
+        self.shared.with_state(|state| state.paid_before(account, viewed, rows, now))
     }
 
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {

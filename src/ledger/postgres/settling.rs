@@ -71,8 +71,14 @@ fn owed(journal: &Journal, link: &mut Link, left: Vec<SentCharge>, now: Moment) 
                 continue;
             }
         }
-        let receipt =
-            Receipt { charged: undo.credits, remaining: 0, replayed: false, caps: Vec::new(), undo };
+        let receipt = Receipt {
+            charged: undo.credits,
+            remaining: 0,
+            replayed: false,
+            paid_before: 0,
+            caps: Vec::new(),
+            undo,
+        };
         let work = Work::Refund { receipt, at: now, note: ANSWER_FAILED, doubt: Some(id) };
         owed.push(Job::new(work, Reply::Nobody));
     }

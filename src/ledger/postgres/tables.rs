@@ -12,7 +12,7 @@ use crate::database::Trouble;
 use crate::ledger::account::{AccountRecord, Balance};
 use crate::ledger::api_key::KeyHash;
 use crate::ledger::checkout::{Checkout, CheckoutId, Paid};
-use crate::ledger::claim::Remembered;
+use crate::ledger::claim::expires_at;
 use crate::ledger::codec::{DecodeError, Record};
 use crate::ledger::entry::{Entry, EntryKind};
 use crate::ledger::id::{AccountId, KeyId};
@@ -258,10 +258,6 @@ pub(super) fn beside(key: &[u8], value: &[u8]) -> Result<Beside, DecodeError> {
             let token = OneTimeToken::decode(value)?;
             ended(token.account, token.ends_at())
         }
-        key_space::FREE_USED | key_space::CLAIM | key_space::GRANT => {
-            let until = Remembered::decode(value)?.until;
-            Beside { until: Some(until.unix_millis()), ..Beside::default() }
-        }
-        _ => Beside::default(),
+        _ => Beside { until: expires_at(key, value)?.map(Moment::unix_millis), ..Beside::default() },
     })
 }

@@ -12,6 +12,7 @@ pub(super) mod id;
 pub(super) mod key_space;
 pub(super) mod keys;
 pub(super) mod logins;
+pub(super) mod paid_view;
 pub(super) mod payments;
 pub(super) mod relation;
 pub(super) mod reservation_record;

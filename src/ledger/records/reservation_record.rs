@@ -47,6 +47,8 @@ pub(in crate::ledger) struct ReservationRecord {
     /// The downloaded file; `None` for a stream.
     pub(in crate::ledger) file: Option<ReservedFile>,
     pub(in crate::ledger) claim: Option<ReservedClaim>,
+    /// The view that is paid once all of the response was written.
+    pub(in crate::ledger) view: Option<[u8; 16]>,
 }
 
 impl ReservationRecord {

@@ -23,16 +23,34 @@ impl State {
             self.note_repetition(&key_space::claim(account, &claim.key))?;
             return self.sell(request, request.rows, None);
         }
-        let balance = self.account(account)?.record.balance;
-        let payment = balance.pay_query(request.rows, request.free_queries, request.at)?;
+        let paid_before = self.paid_rows_of(request)?;
+        let payment = self.price(request, paid_before)?;
         self.check_caps(account, request.key, payment.credits(), request.at)?;
         let mut receipt = self.sell(request, request.rows, Some(payment))?;
+        receipt.paid_before = paid_before;
+        if paid_before < request.rows {
+            receipt.undo.remembered.extend(self.remember_rows(request)?);
+        }
         if let Some(claim) = &request.claim {
             let key = key_space::claim(account, &claim.key);
             self.remember(&key, &claim.body, a_day_after(request.at));
             receipt.undo.remembered.push((key, None));
         }
         Ok(receipt)
+    }
+
+    /// The payment of the rows of an answer beyond those that were paid on the site. One that has no others costs nothing, and
+    /// no free query.
+    pub(super) fn price(
+        &mut self,
+        request: &ChargeRequest,
+        paid_before: u64,
+    ) -> Result<Payment, ChargeError> {
+        if paid_before > 0 && paid_before >= request.rows {
+            return Ok(Payment::Credits(0));
+        }
+        let balance = self.account(request.account.id())?.record.balance;
+        balance.pay_query(request.rows.saturating_sub(paid_before), request.free_queries, request.at)
     }
 
     /// Refunds a receipt and forgets its payment, unless a repetition under its key has given the rows for it: the first
@@ -45,7 +63,8 @@ impl State {
     ) -> Result<(), ChargeError> {
         let undo = &receipt.undo;
         self.account(undo.account)?;
-        for (key, _) in &undo.remembered {
+        let is_view = |key: &[u8]| key_space::kind(key) == key_space::PAID_VIEW;
+        for (key, _) in undo.remembered.iter().filter(|(key, _)| !is_view(key)) {
             if self.is_repeated(key)? {
                 return Ok(());
             }
@@ -53,6 +72,7 @@ impl State {
         self.discount_usage(undo)?;
         for (key, previous) in &undo.remembered {
             match previous {
+                _ if is_view(key) => self.forget_rows(key, &undo.request_id)?,
                 Some(previous) => self.put_back(key, previous)?,
                 None => self.written.changes.remove(key.clone()),
             }
@@ -115,7 +135,7 @@ impl State {
     pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
         let remaining = self.account(undo.account)?.record.balance.credits;
-        Ok(Receipt { charged: undo.credits, remaining, replayed, caps, undo })
+        Ok(Receipt { charged: undo.credits, remaining, replayed, paid_before: 0, caps, undo })
     }
 
     pub(super) fn use_free_query(

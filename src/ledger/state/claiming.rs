@@ -64,11 +64,12 @@ impl State {
         }
     }
 
-    /// Begins a response: at the full `price`, or, under a key that was used for it, at the price of its unpaid rows.
-    /// A repeated response does not count as a free query.
+    /// Begins a response: at the full `price`, or, under a key that was used for it, at the price of its unpaid rows, of which
+    /// `paid_on_site` are none. A repeated response does not count as a free query.
     pub(super) fn begin_answer(
         &mut self,
         request: &ChargeRequest,
+        paid_on_site: u64,
         price: Result<Payment, ChargeError>,
     ) -> Result<Begun, ChargeError> {
         let Some(claim) = &request.claim else {
@@ -82,7 +83,8 @@ impl State {
         let payment = match paid {
             None => price?,
             Some(paid) => {
-                self.account(account)?.record.balance.pay_credits(request.rows.saturating_sub(paid))?
+                let unpaid = request.rows.saturating_sub(paid).saturating_sub(paid_on_site);
+                self.account(account)?.record.balance.pay_credits(unpaid)?
             }
         };
         let reserved = ReservedClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };

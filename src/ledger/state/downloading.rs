@@ -30,8 +30,10 @@ impl State {
         request: &DownloadRequest,
     ) -> Result<Reserved, ChargeError> {
         let charge = &request.charge;
-        let price = self.open(charge.account.id())?.record.balance.pay_credits(charge.rows);
-        let begun = self.begin_answer(charge, price)?;
+        let balance = self.open(charge.account.id())?.record.balance;
+        let paid_before = self.paid_rows_of(charge)?;
+        let price = balance.pay_credits(charge.rows.saturating_sub(paid_before));
+        let begun = self.begin_answer(charge, paid_before, price)?;
         self.set_aside(charge, &begun, Some(ReservedFile { hash: request.file(), is_promised: false }))
     }
 
@@ -50,7 +52,8 @@ impl State {
         if self.promise(account, &hash) {
             return self.sell(charge, 0, None);
         }
-        let cost = known.map_or(charge.rows, |unpaid| unpaid.min(charge.rows));
+        let unpaid = charge.rows.saturating_sub(self.paid_rows_of(charge)?);
+        let cost = known.map_or(unpaid, |known| known.min(unpaid));
         let payment = self.account(account)?.record.balance.pay_credits(cost)?;
         self.check_caps(account, charge.key, cost, at)?;
         let mut receipt = self.sell(charge, cost, Some(payment))?;

@@ -20,6 +20,7 @@ mod purchasing;
 mod relating;
 mod reserving;
 mod spending;
+mod viewing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;

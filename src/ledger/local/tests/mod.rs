@@ -66,6 +66,7 @@ fn order(account: &AccountHandle, rows: u64, key: Option<&str>) -> ChargeRequest
         dataset,
         request_id,
         claim,
+        view: None,
         at: noon(),
     }
 }
@@ -80,6 +81,7 @@ fn stream(account: &AccountHandle, rows: u64) -> ChargeRequest {
         dataset,
         request_id,
         claim: None,
+        view: None,
         at: noon(),
     }
 }
