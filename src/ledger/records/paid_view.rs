@@ -64,7 +64,7 @@ impl PaidView {
         let paid: BTreeSet<u32> = valid().flat_map(ViewPayment::rows).collect();
         let found = match rows {
             ViewRows::All => paid.len(),
-            ViewRows::These(rows) => rows.iter().filter(|row| paid.contains(row)).count(),
+            ViewRows::These(rows) => rows.iter().filter(|row| paid.contains(*row)).count(),
             ViewRows::Some => 0,
         };
         count.min(found as u64)
