@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mercato::access::{AccessControl, RateLimits, Subject};
-use mercato::clock::{Clock, Moment, SystemClock};
-use mercato::ledger::{
+use mercato_base::clock::{Clock, Moment, SystemClock};
+use mercato_ledger::{
     AccountHandle, ChargeDurability, ChargeRequest, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending,
     PlainKey,
 };

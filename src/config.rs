@@ -27,10 +27,10 @@ pub use net::{LimitFlags, NetSettings};
 pub use payments::PaymentSettings;
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
-use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX};
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 use file::read_file;
+use mercato_catalog::limits::SCRUB_BYTES_PER_SECOND;
+use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 
 /// Most workers.
 const WORKERS_MAX: usize = 4096;
@@ -307,7 +307,7 @@ impl Settings {
                 "stream-workers",
                 typed.stream_workers.unwrap_or(workers.saturating_mul(STREAM_WORKERS_PER_WORKER)),
                 1..=WORKERS_MAX.saturating_mul(STREAM_WORKERS_PER_WORKER),
-                "1 to 8192",
+                "1 to 12288",
             )?,
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),

@@ -1,27 +1,12 @@
 //! The mercato server.
 pub mod access;
 pub mod branding;
-pub mod catalog;
-pub mod clock;
 pub mod config;
-pub mod database;
-pub mod histogram;
 pub mod http;
-pub mod ledger;
 pub mod limits;
 pub mod logging;
-pub mod mail;
 pub mod memory;
-pub mod net;
-pub mod objects;
 pub mod operator;
-pub mod payments;
-pub mod query;
-pub mod releases;
-pub mod render;
-pub mod sample;
-pub mod search;
 pub mod selections;
 pub mod serving;
 pub mod site;
-pub mod words;

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use mercato::clock::SystemClock;
 use mercato::config::{Command, CommandLine, Settings, TypedFlags};
 use mercato::limits::GIVEN_BACK_BYTES_MIN;
 use mercato::{logging, memory, serving};
+use mercato_base::clock::SystemClock;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

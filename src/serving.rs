@@ -20,24 +20,24 @@ use crate::access::{
     AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInControl, TrustedProxies,
 };
 use crate::branding::{Branding, BrandingError};
-use crate::catalog::{Catalog, CatalogError, DataDirectory};
-use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, Secret, Settings};
-use crate::database::DatabaseAddress;
 use crate::http::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
     needs_key, public_service, work_of,
 };
-use crate::ledger::{ChargeDurability, FreePlan, Ledger, LedgerOptions};
-use crate::mail::MailThread;
-use crate::net::{ClassPlan, ListenAddress, Slots};
-use crate::payments::Reconciler;
-use crate::releases::{Mirror, Prepared};
-use crate::render::ParallelEncoder;
-use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use crate::site;
 use front::{Front, FrontPlan};
+use mercato_base::clock::{Clock, Moment};
+use mercato_catalog::releases::{Mirror, Prepared};
+use mercato_catalog::{Catalog, CatalogError, DataDirectory};
+use mercato_database::DatabaseAddress;
+use mercato_ledger::{ChargeDurability, FreePlan, Ledger, LedgerOptions};
+use mercato_net::{ClassPlan, ListenAddress, Slots};
+use mercato_payments::Reconciler;
+use mercato_people::mail::MailThread;
+use mercato_query::render::ParallelEncoder;
+use mercato_search::neural::NeuralWorker;
 use upkeep::Upkeep;
 
 /// Worker threads of the admin listener.

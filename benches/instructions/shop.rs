@@ -11,19 +11,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
-use mercato::catalog::{Catalog, DataDirectory};
-use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
-use mercato::limits::net::SLOT_HEADER;
 use mercato::logging::{self, LogGuard};
-use mercato::net::{
+use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use mercato_base::clock::{Moment, TestClock, UtcDay};
+use mercato_catalog::{Catalog, DataDirectory};
+use mercato_ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
+use mercato_net::limits::SLOT_HEADER;
+use mercato_net::{
     Assignment, BodyMemory, Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, Request,
     RequestFacts, RequestParser, Slots, Step,
 };
-use mercato::render::ParallelEncoder;
-use mercato::search::Search;
-use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use mercato_query::render::ParallelEncoder;
+use mercato_search::Search;
 use socket2::Socket;
 use tempfile::TempDir;
 use tiny_http::{Header, TestRequest};

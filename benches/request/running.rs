@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
 use mercato::config::{Command, CommandLine, Settings};
 use mercato::logging::{self, LogGuard};
 use mercato::serving::{self, Running};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
 use tempfile::TempDir;
 
 use crate::site;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mercato::clock::{Clock, SystemClock};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{AccountHandle, AccountId, ChargeRequest, Ledger};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{AccountHandle, AccountId, ChargeRequest, Ledger};
 use postgres::{Client, NoTls};
 
 /// Names the database of the tests.

@@ -11,10 +11,10 @@ use super::{STREAM_WORKERS_PER_WORKER, WORKERS_DEFAULT_MIN, WORKERS_PER_CORE};
 use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
-use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::{LOW_BALANCE_CREDITS, WORK_SECONDS};
-use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
-use crate::limits::net;
+use mercato_catalog::limits::SCRUB_BYTES_PER_SECOND;
+use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
+use mercato_net::limits;
 
 /// Address of the public listener.
 pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -64,20 +64,20 @@ fn default_text(field: &str) -> Option<String> {
         "verification_rate" => "0".to_owned(),
         "max_connections" => format!(
             "{}, or what the file descriptors allow less {}",
-            net::CONNECTIONS_MAX,
-            net::DESCRIPTORS_RESERVED
+            limits::CONNECTIONS_MAX,
+            limits::DESCRIPTORS_RESERVED
         ),
-        "max_connections_per_address" => net::CONNECTIONS_PER_ADDRESS_MAX.to_string(),
-        "max_request_line_bytes" => net::REQUEST_LINE_BYTES_MAX.to_string(),
-        "max_header_bytes" => net::HEADER_BYTES_MAX.to_string(),
-        "max_headers" => net::HEADER_COUNT_MAX.to_string(),
-        "max_body_bytes" => net::BODY_BYTES_MAX.to_string(),
-        "head_seconds" => net::HEAD_TIME.as_secs().to_string(),
-        "body_seconds" => net::BODY_TIME.as_secs().to_string(),
-        "idle_seconds" => net::IDLE_TIME.as_secs().to_string(),
-        "write_seconds" => net::WRITE_TIME.as_secs().to_string(),
-        "queue_wait_millis" => net::QUEUE_WAIT.as_millis().to_string(),
-        "queue_length" => net::QUEUE_LENGTH_MAX.to_string(),
+        "max_connections_per_address" => limits::CONNECTIONS_PER_ADDRESS_MAX.to_string(),
+        "max_request_line_bytes" => limits::REQUEST_LINE_BYTES_MAX.to_string(),
+        "max_header_bytes" => limits::HEADER_BYTES_MAX.to_string(),
+        "max_headers" => limits::HEADER_COUNT_MAX.to_string(),
+        "max_body_bytes" => limits::BODY_BYTES_MAX.to_string(),
+        "head_seconds" => limits::HEAD_TIME.as_secs().to_string(),
+        "body_seconds" => limits::BODY_TIME.as_secs().to_string(),
+        "idle_seconds" => limits::IDLE_TIME.as_secs().to_string(),
+        "write_seconds" => limits::WRITE_TIME.as_secs().to_string(),
+        "queue_wait_millis" => limits::QUEUE_WAIT.as_millis().to_string(),
+        "queue_length" => limits::QUEUE_LENGTH_MAX.to_string(),
         "work_seconds" => WORK_SECONDS.to_string(),
         "streams_per_key" => STREAMS_PER_KEY_MAX.to_string(),
         "requests_in_flight_per_key" => REQUESTS_IN_FLIGHT_PER_KEY_MAX.to_string(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::{ConfigError, within};
 use crate::limits::access::{REQUESTS_IN_FLIGHT_PER_KEY_MAX, STREAMS_PER_KEY_MAX};
 use crate::limits::http::WORK_SECONDS;
-use crate::limits::net::{HEADER_COUNT_CEILING, HeadLimits, NetLimits};
+use mercato_net::limits::{HEADER_COUNT_CEILING, HeadLimits, NetLimits};
 
 /// Flags as typed; `[limits]` in the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]

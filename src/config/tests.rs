@@ -58,6 +58,9 @@ fn check_refused(arguments: &[&str], words: &str) {
 fn errors_name_invalid_settings() {
     check_refused(&[], "--data is required");
     check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
+    let most = ["--data", "/d", "--stream-workers", "12288"];
+    assert_eq!(Settings::resolve(typed(&most), 2).unwrap().stream_workers, 12_288);
+    check_refused(&["--data", "/d", "--stream-workers", "12289"], "found `12289`, expected 1 to 12288");
     check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");
     check_refused(&["--data", "/d", "--admin", "0.0.0.0:8081"], "found `0.0.0.0:8081`, expected a loopback");
     check_refused(&["--data", "/d", "--admin", "[::]:8081"], "expected a loopback");

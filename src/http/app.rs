@@ -12,14 +12,14 @@ use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use crate::access::{AccessControl, InFlight, SignInControl, TrustedProxies};
 use crate::branding::Branding;
-use crate::catalog::Catalog;
-use crate::clock::Clock;
-use crate::ledger::Ledger;
-use crate::mail::Mailer;
-use crate::payments::Payments;
-use crate::render::ParallelEncoder;
-use crate::search::Search;
 use crate::selections::SelectionCache;
+use mercato_base::clock::Clock;
+use mercato_catalog::Catalog;
+use mercato_ledger::Ledger;
+use mercato_payments::Payments;
+use mercato_people::mail::Mailer;
+use mercato_query::render::ParallelEncoder;
+use mercato_search::Search;
 
 /// The parts of a running server.
 pub struct App {

@@ -4,9 +4,9 @@
 
 use super::errors::{ApiError, ErrorKind};
 use crate::access::{KeyRefusal, RateRefusal};
-use crate::ledger::{CapStanding, ChargeError};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::words::{counted, grouped};
+use mercato_base::words::{counted, grouped};
+use mercato_ledger::{CapStanding, ChargeError};
 
 impl From<ChargeError> for ApiError {
     fn from(error: ChargeError) -> Self {

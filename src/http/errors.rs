@@ -1,4 +1,5 @@
-//! The one table of statuses and codes, and the error that every handler returns.
+//! The table of error codes with their statuses, and the error that every handler returns. Statuses without a code stand
+//! where they are decided: successes, `/healthz` and `/readyz`, and JSON-RPC at `/mcp`.
 //!
 //! Handlers choose an error, and this module gives its form on the wire. Does not depend on routes.
 

@@ -15,9 +15,9 @@ use super::routing::parameters::Parameters;
 use super::routing::router;
 use super::routing::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Permit, TrustedProxies};
-use crate::clock::Moment;
-use crate::limits::http::BODY_SIZE_BYTES_MAX;
-use crate::net::{ClientWatch, ResponseSocket};
+use mercato_base::clock::Moment;
+use mercato_net::limits::BODY_BYTES_MAX;
+use mercato_net::{ClientWatch, ResponseSocket};
 
 /// Headers with a single value. A repeated one is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -263,13 +263,13 @@ impl Incoming {
         self.socket.watch()
     }
 
-    /// The whole body, within `BODY_SIZE_BYTES_MAX`.
+    /// The whole body, within `BODY_BYTES_MAX`.
     pub fn read_body(&mut self) -> Result<Vec<u8>, ApiError> {
         let Some(body) = self.socket.take_body() else {
             let message = "the request has neither Content-Length nor Transfer-Encoding";
             return Err(ApiError::new(ErrorKind::LengthRequired, message));
         };
-        if body.bytes.len() > BODY_SIZE_BYTES_MAX { Err(body_too_large()) } else { Ok(body.bytes) }
+        if body.bytes.len() > BODY_BYTES_MAX { Err(body_too_large()) } else { Ok(body.bytes) }
     }
 
     /// The body of a JSON request: refuses other media types and codings with 415.
@@ -352,9 +352,9 @@ pub fn validation_error(
 }
 
 fn body_too_large() -> ApiError {
-    ApiError::new(ErrorKind::PayloadTooLarge, format!("the body is larger than {BODY_SIZE_BYTES_MAX} bytes"))
+    ApiError::new(ErrorKind::PayloadTooLarge, format!("the body is larger than {BODY_BYTES_MAX} bytes"))
         .with_reason("BODY_TOO_LARGE", "split long IN lists over several requests")
-        .with_fact("limit", BODY_SIZE_BYTES_MAX)
+        .with_fact("limit", BODY_BYTES_MAX)
 }
 
 pub(super) fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {

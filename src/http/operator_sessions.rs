@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::clock::Moment;
-use crate::ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
 use crate::limits::operator::SIGN_IN_SECONDS;
+use mercato_base::clock::Moment;
+use mercato_ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
 
 /// Browsers that are signed in to the operator's pages at one time; one more ends the oldest.
 const SIGN_INS_MAX: usize = 16;

@@ -6,18 +6,18 @@
 use std::net::IpAddr;
 
 /// Whether a `Host` names this machine itself: `localhost` or a loopback address, with any port, because tunnels choose theirs.
-pub(in crate::http) fn is_loopback(authority: &str) -> bool {
+pub fn is_loopback(authority: &str) -> bool {
     host_of(authority).eq_ignore_ascii_case("localhost")
         || address_of(authority).is_some_and(|address| address.to_canonical().is_loopback())
 }
 
 /// The address in a `Host`, if it is no name.
-pub(in crate::http) fn address_of(authority: &str) -> Option<IpAddr> {
+pub fn address_of(authority: &str) -> Option<IpAddr> {
     host_of(authority).trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// The host of `host:port`.
-pub(in crate::http) fn host_of(authority: &str) -> &str {
+pub fn host_of(authority: &str) -> &str {
     let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
     authority.rsplit_once(':').filter(has_port).map_or(authority, |(host, _)| host)
 }

@@ -14,8 +14,8 @@ use super::app::App;
 use super::errors::{ApiError, ErrorKind};
 use super::incoming::Incoming;
 use crate::limits::http::HALF_CLOSED_WORK_MILLIS;
-use crate::net::{ClientWatch, Presence};
-use crate::query::{Stop, WorkLimit};
+use mercato_net::{ClientWatch, Presence};
+use mercato_query::{Stop, WorkLimit};
 
 /// The reason of a refusal for too much work.
 pub const QUERY_TOO_EXPENSIVE: &str = "QUERY_TOO_EXPENSIVE";
@@ -90,7 +90,7 @@ impl ProcessorLimit {
     }
 
     /// Begins another search, which may take as much as the one before.
-    pub(in crate::http) fn renew(&self) {
+    pub fn renew(&self) {
         self.meter.spent_nanos.store(0, Ordering::Relaxed);
     }
 
@@ -111,7 +111,7 @@ impl ProcessorLimit {
     }
 
     /// What the client of a stream is told whose search for the next rows was stopped.
-    pub(in crate::http) fn refusal_of_stream(&self) -> ApiError {
+    pub fn refusal_of_stream(&self) -> ApiError {
         let hint = "narrow the query by a condition on a column that selects few rows";
         self.too_expensive("the search for the next rows", hint)
     }

@@ -12,9 +12,9 @@ use super::framing::coding::{self, Coding};
 use super::framing::conditional::{Conditions, Validators, Verdict, not_expected};
 use super::framing::stream_body::StreamBody;
 use super::incoming::Incoming;
-use crate::clock::Moment;
-use crate::ledger::Durable;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
+use mercato_base::clock::Moment;
+use mercato_ledger::Durable;
 
 /// The body.
 pub(super) enum Body {

@@ -81,8 +81,6 @@ mod tests {
 
     use super::*;
     use crate::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
-    use crate::catalog::{Catalog, DataDirectory};
-    use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
     use crate::http::framing::buffer::ResponseBuffer;
     use crate::http::incoming::{Incoming, Method};
@@ -90,14 +88,16 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::routing::router::{Guard, Route, Router};
     use crate::http::{AdminToken, App, Metrics};
-    use crate::ledger::{ChargeDurability, Ledger, LedgerOptions, durable_after};
-    use crate::limits::net::REMAINING_BYTES_MAX;
-    use crate::net::{
+    use crate::selections::SelectionCache;
+    use mercato_base::clock::{Clock, SystemClock};
+    use mercato_catalog::{Catalog, DataDirectory};
+    use mercato_ledger::{ChargeDurability, Ledger, LedgerOptions, durable_after};
+    use mercato_net::limits::REMAINING_BYTES_MAX;
+    use mercato_net::{
         Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
         PrivateAddress, Refusal,
     };
-    use crate::render::ParallelEncoder;
-    use crate::selections::SelectionCache;
+    use mercato_query::render::ParallelEncoder;
 
     const ROUTES: &[Route] = &[
         Route::new(Method::Get, "/panic", Guard::Uncounted, |_, _| panic!("a handler may be wrong")),
@@ -130,7 +130,7 @@ mod tests {
         let limits = RateLimits { per_minute: 0, per_day: 0 };
         let catalog = Arc::new(Catalog::open(directory.clone()).unwrap());
         App {
-            search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
+            search: Arc::new(mercato_search::Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
             sign_ins: crate::access::SignInControl::new(Arc::clone(&ledger)),

@@ -20,11 +20,11 @@ use super::routing::router::{Guard, Router};
 use super::routing::routes::RefusalPage;
 use super::routing::target::TargetError;
 use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
-use crate::clock::Moment;
-use crate::ledger::{AccountId, ChargeError};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::limits::net::SLOT_HEADER;
-use crate::net::Slots;
+use mercato_base::clock::Moment;
+use mercato_ledger::{AccountId, ChargeError};
+use mercato_net::Slots;
+use mercato_net::limits::SLOT_HEADER;
 
 /// The pipeline of one listener.
 pub struct Service {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::refusals::meaning;
 use crate::access::client_block;
 use crate::http::{App, Service, Workers, presented_key};
-use crate::net::{
+use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Refusal, Slots,
 };
@@ -109,10 +109,10 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::clock::{TestClock, UtcDay};
     use crate::config::{Command, CommandLine, Settings};
-    use crate::ledger::{KEY_RANDOM_BYTES, KeyLimits};
-    use crate::net::{BodyMemory, RequestParser, Step};
+    use mercato_base::clock::{TestClock, UtcDay};
+    use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
+    use mercato_net::{BodyMemory, RequestParser, Step};
 
     /// The client of a request with these header lines.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
@@ -134,7 +134,7 @@ mod tests {
         let Command::Serve(typed) = typed.command;
         let now = UtcDay::from_civil(2026, 1, 2).start();
         let clock = Arc::new(TestClock::at(now));
-        let clock_of_server: Arc<dyn crate::clock::Clock> = clock.clone();
+        let clock_of_server: Arc<dyn mercato_base::clock::Clock> = clock.clone();
         let server = crate::serving::start(&Settings::resolve(typed, 1).unwrap(), clock_of_server).unwrap();
         let (app, ledger) = (server.app(), &server.app().ledger);
         let account = ledger.create_account("test", now).unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{StartError, part};
 use crate::config::{MailSettings, Settings};
-use crate::mail::{MailThread, Mailer, Sender, SmtpServer};
+use mercato_people::mail::{MailThread, Mailer, Sender, SmtpServer};
 
 /// Size of the file with the password of the server of mail.
 const PASSWORD_FILE_BYTES_MAX: u64 = 4 * 1024;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{StartError, database, part, upkeep};
-use crate::catalog::{Catalog, DataDirectory};
 use crate::config::{Settings, StoreSettings};
 use crate::http::App;
-use crate::objects::{ObjectStore, StoreAddress};
-use crate::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
-use crate::search::Search;
+use mercato_catalog::objects::{ObjectStore, StoreAddress};
+use mercato_catalog::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
+use mercato_catalog::{Catalog, DataDirectory};
+use mercato_search::Search;
 
 /// Opens the catalogue; with what follows other servers, where there may be some.
 pub(super) fn open_catalog(

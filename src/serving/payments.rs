@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::{StartError, part};
-use crate::clock::Clock;
 use crate::config::{PaymentSettings, Settings};
-use crate::ledger::Ledger;
-use crate::payments::{Payments, Reconciler, Secret, Stripe};
+use mercato_base::clock::Clock;
+use mercato_ledger::Ledger;
+use mercato_payments::{Payments, Reconciler, Secret, Stripe};
 
 /// Beginnings of secret keys: of an account, and restricted ones.
 const KEY_PREFIXES: [&str; 2] = ["sk_", "rk_"];

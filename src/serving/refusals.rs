@@ -2,7 +2,7 @@
 
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::net::{HeadError, Refusal};
+use mercato_net::{HeadError, Refusal};
 
 /// The answer to a refusal.
 pub(super) fn meaning(refusal: &Refusal) -> ApiError {

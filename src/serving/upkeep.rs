@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{StartError, part};
-use crate::catalog::scrubber::{Finding, Scrubber};
-use crate::catalog::verification::{Progress, Verifier};
-use crate::catalog::{Catalog, CatalogError, Entry, ReloadReport, Snapshot, Watcher};
-use crate::clock::Clock;
 use crate::config::Settings;
-use crate::search::Search;
+use mercato_base::clock::Clock;
+use mercato_catalog::scrubber::{Finding, Scrubber};
+use mercato_catalog::verification::{Progress, Verifier};
+use mercato_catalog::{Catalog, CatalogError, Entry, ReloadReport, Snapshot, Watcher};
+use mercato_search::Search;
 
 /// How long the start waits for the verification, so that small store files are never seen unverified.
 const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mercato::catalog::publish::publish;
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::ChargeRequest;
-use mercato::net::ListenAddress;
-use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
+use mercato_base::clock::{Moment, SystemClock};
+use mercato_catalog::publish::publish;
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_database::{DatabaseAddress, migrate};
 use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
 use mercato_format::{ColumnKind, FormatError, TimeUnit};
+use mercato_ledger::ChargeRequest;
+use mercato_net::ListenAddress;
+use mercato_query::render::append_lengths;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -157,7 +157,7 @@ impl Site {
     }
 
     /// Uses the free queries of this month, so that what follows takes credits. They stand in the usage of the account.
-    pub fn use_up_free_queries(&self, account: mercato::ledger::AccountId) {
+    pub fn use_up_free_queries(&self, account: mercato_ledger::AccountId) {
         let ledger = &self.running().app().ledger;
         let free_queries = ledger.free_plan().queries_per_month;
         let (account, dataset) = (ledger.account(account).unwrap(), "cities".to_owned());
@@ -173,10 +173,10 @@ impl Site {
         self.account().1
     }
 
-    fn account(&self) -> (mercato::ledger::AccountId, String) {
+    fn account(&self) -> (mercato_ledger::AccountId, String) {
         let ledger = &self.running().app().ledger;
         let account = ledger.create_account("tester", now()).unwrap();
-        let mut random = [0; mercato::ledger::KEY_RANDOM_BYTES];
+        let mut random = [0; mercato_ledger::KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).unwrap();
         let key = ledger.create_key(account, "test", random, now()).unwrap();
         (account, key.plain.reveal().to_owned())
@@ -235,7 +235,7 @@ fn settings<'a>(flags: impl Iterator<Item = &'a &'a str>) -> Settings {
 }
 
 pub fn now() -> Moment {
-    use mercato::clock::Clock;
+    use mercato_base::clock::Clock;
     SystemClock.now()
 }
 

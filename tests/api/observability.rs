@@ -35,7 +35,7 @@ fn exposed() -> BTreeSet<String> {
     let lines = answer.text();
     let lines = lines.lines().filter(|line| !line.starts_with("# HELP"));
     // Those of versions in object storage need a database and a store, and stand in one file.
-    lines.flat_map(names).chain(names(include_str!("../../src/releases/counts.rs"))).collect()
+    lines.flat_map(names).chain(names(include_str!("../../crates/catalog/src/releases/counts.rs"))).collect()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use mercato::catalog::DataDirectory;
+use mercato_catalog::DataDirectory;
 use serde_json::Value;
 
 use crate::harness::{Ask, MANIFEST, city_columns, exchange, publish_files, wait_until};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mercato::clock::{Moment, UtcDay};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{
     AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest, FreePlan,
     IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Plan, Receipt,
 };

@@ -1,7 +1,7 @@
 //! Rows that were paid on the site: within a day they are not paid again, whatever page, order or format has them.
 
-use mercato::clock::Moment;
-use mercato::ledger::{
+use mercato_base::clock::Moment;
+use mercato_ledger::{
     AccountHandle, ChargeRequest, DownloadRequest, Ledger, Pending, Receipt, Reservation, ViewRows, Viewed,
 };
 

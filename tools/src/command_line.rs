@@ -25,7 +25,7 @@ Examples:
   mercato-tools demo
   mercato-tools convert sales.parquet --output sales.mcol
   mercato-tools inspect sales.mcol
-  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
+  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /var/lib/mercato
   mercato-tools export sales.mcol --format csv --output sales.csv
 
 Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage, 3 published, but servers lag.";

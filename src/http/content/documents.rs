@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use super::prepared::Prepared;
 use super::public_url::PublicUrl;
-use crate::clock::Moment;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::openapi;
+use mercato_base::clock::Moment;
 
 /// Documents that do not change while the server runs.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Documents {
     }
 
     /// The OpenAPI document.
-    pub(in crate::http) fn openapi(&self) -> &Prepared {
+    pub fn openapi(&self) -> &Prepared {
         self.openapi.get_or_init(|| {
             let document = openapi::document(self.public_url.as_ref().map(PublicUrl::as_str));
             Prepared::new("application/json; charset=utf-8", document.into_bytes(), self.started_at)
@@ -35,7 +35,7 @@ impl Documents {
     }
 
     /// A file of the console; `build` makes all of them at the first request.
-    pub(in crate::http) fn console_file(
+    pub fn console_file(
         &self,
         name: &str,
         build: impl FnOnce(Moment) -> Vec<(&'static str, Prepared)>,
@@ -60,7 +60,7 @@ impl Documents {
     }
 
     /// The address of this server for the outside, where the operator said it.
-    pub(in crate::http) fn public_url(&self) -> Option<&PublicUrl> {
+    pub fn public_url(&self) -> Option<&PublicUrl> {
         self.public_url.as_ref()
     }
 

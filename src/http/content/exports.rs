@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{FormatError, Table};
-use crate::render::{
+use mercato_catalog::{FormatError, Table};
+use mercato_query::render::{
     ArrowEncoder, Document, Labels, Output, RenderedLengths, Tally, Unit, XlsxEncoder, arrow_lengths,
     count_lengths, stored_lengths, xlsx_lengths,
 };

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::catalog::Language;
-use crate::clock::Moment;
 use crate::http::errors::ApiError;
+use mercato_base::clock::Moment;
+use mercato_catalog::Language;
 
 /// Which state of the catalog and of the relations a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

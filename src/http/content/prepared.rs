@@ -4,13 +4,13 @@
 
 use std::sync::OnceLock;
 
-use crate::clock::Moment;
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::framing::coding::{self, Coding, encode_whole};
 use crate::http::framing::conditional::{Conditions, Validators, Verdict, not_expected};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
+use mercato_base::clock::Moment;
 
 /// A whole body with its media type and validators.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::limits::http::FAULTS_BYTES_MAX;
-use crate::query::VALIDATION_ERRORS_MAX;
+use mercato_query::VALIDATION_ERRORS_MAX;
 
 /// One fault of a request, in the shape of `details.errors[]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -8,9 +8,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::coding::Coding;
-use crate::clock::Moment;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
+use mercato_base::clock::Moment;
 
 /// Entity tags examined in one conditional header.
 const ENTITY_TAG_COUNT_MAX: usize = 64;

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use crate::net::ResponseWriter;
+use mercato_net::ResponseWriter;
 
 /// A connection to a client.
-pub(in crate::http) trait Connection: Write {
+pub trait Connection: Write {
     /// Bytes of the response that the socket has taken.
     fn taken(&self) -> u64;
 }

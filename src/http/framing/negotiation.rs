@@ -74,7 +74,7 @@ impl<'a> MediaRange<'a> {
 }
 
 /// `0`, `1`, `0.5`, `0.333`: at most three decimals, never above one.
-pub(in crate::http) fn parse_quality(text: &str) -> Option<u16> {
+pub fn parse_quality(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

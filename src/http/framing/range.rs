@@ -61,7 +61,7 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Moment;
+    use mercato_base::clock::Moment;
 
     #[track_caller]
     fn check(range: &str, expected: &Asked) {

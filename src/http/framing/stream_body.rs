@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::coding::Encoder;
 use super::connection::Connection;
-use crate::limits::net::WRITE_PIECE_BYTES;
-use crate::render::RowMark;
+use mercato_net::limits::WRITE_PIECE_BYTES;
+use mercato_query::render::RowMark;
 
 /// Plain text of one piece of an encoded response, at least: it can be read only as a whole.
 const ENCODED_PIECE_BYTES: usize = 64 * 1024;
@@ -38,7 +38,7 @@ pub struct StreamEnd {
 
 /// The framing of a body, which marks its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Framing {
+pub enum Framing {
     /// Each piece is a chunk.
     Chunks,
     /// `Content-Length`, with the number of missing bytes.
@@ -62,11 +62,7 @@ pub struct ChunkSink<'w> {
 
 impl<'w> ChunkSink<'w> {
     /// A sink over the connection.
-    pub(in crate::http) fn new(
-        writer: &'w mut dyn Connection,
-        framing: Framing,
-        encoder: Option<Encoder>,
-    ) -> Self {
+    pub fn new(writer: &'w mut dyn Connection, framing: Framing, encoder: Option<Encoder>) -> Self {
         Self {
             writer,
             framing,
@@ -173,7 +169,7 @@ impl<'w> ChunkSink<'w> {
     }
 
     /// Bytes of the body that were written, as they went out.
-    pub(in crate::http) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -183,7 +179,7 @@ impl<'w> ChunkSink<'w> {
     }
 
     /// Completes the body.
-    pub(in crate::http) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         if let Some(encoder) = self.encoder.take() {
             let mut rest = Vec::new();
             encoder.finish(&mut rest)?;
@@ -241,7 +237,7 @@ fn length_of(bytes: usize) -> u64 {
 
 /// One field of a head or a trailer. Values are ASCII without control bytes; anything else is left out, so that no value can
 /// begin a new line.
-pub(in crate::http) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
+pub fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend(value.bytes().filter(|byte| byte.is_ascii_graphic() || *byte == b' '));

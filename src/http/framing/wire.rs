@@ -13,13 +13,13 @@ use super::buffer::ResponseBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
 use crate::access::{Admission, LimitStatus};
-use crate::clock::Moment;
 use crate::http::errors::reason_phrase;
 use crate::http::incoming::Exchange;
 use crate::http::listener_kind::ListenerKind;
 use crate::http::request_id::RequestId;
 use crate::http::response::{Body, MetaExtras, Response};
-use crate::net::{RequestFacts, ResponseWriter};
+use mercato_base::clock::Moment;
+use mercato_net::{RequestFacts, ResponseWriter};
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -40,7 +40,7 @@ pub struct Sent {
 
 /// Sends the answer through the client's own socket. `elapsed` and `now` are the duration and the moment that the answer
 /// names as its own.
-pub(in crate::http) fn send(
+pub fn send(
     exchange: Exchange,
     mut response: Response,
     listener_kind: &ListenerKind,

@@ -5,7 +5,6 @@
 use serde::Serialize;
 
 use crate::access::{Admission, LimitStatus, Subject};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
@@ -13,15 +12,16 @@ use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::response::Response;
 use crate::http::routing::parameters::Parameters;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageQuery};
-use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::operator::{Key, UsageDay};
-use crate::words::{placed, quoted};
+use mercato_base::clock::Moment;
+use mercato_base::words::{placed, quoted};
+use mercato_ledger::limits::USAGE_DAYS_MAX;
+use mercato_ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageQuery};
 
 const USAGE_DAYS_DEFAULT: u64 = 30;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/account", Guard::Key, overview),
     Route::new(Method::Get, "/api/v1/account/usage", Guard::Key, usage),
 ];

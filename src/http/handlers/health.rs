@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-use crate::catalog::Snapshot;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Health;
+use mercato_catalog::Snapshot;
+use mercato_ledger::Health;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/healthz", Guard::Uncounted, alive),
     Route::new(Method::Get, "/readyz", Guard::Uncounted, ready),
 ];
 
 /// The same paths on the operator's side.
-pub(in crate::http) const OPERATOR_ROUTES: &[Route] = &[
+pub const OPERATOR_ROUTES: &[Route] = &[
     Route::new(Method::Get, "/healthz", Guard::Uncounted, alive),
     Route::new(Method::Get, "/readyz", Guard::Uncounted, ready_for_operator),
 ];

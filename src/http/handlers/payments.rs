@@ -11,13 +11,13 @@ use crate::http::handlers::discovery::unknown_path;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::payments::{Applied, NotificationError};
+use mercato_payments::{Applied, NotificationError};
 
 /// Largest notification of a provider; those of Stripe have a few KiB.
 const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 
 /// Paths of this file. Stripe alone uses them, so they stand in no document.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Post, "/payments/stripe/webhook", Guard::Uncounted, stripe)];
 
 /// The provider whose path this is.

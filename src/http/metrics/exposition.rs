@@ -4,12 +4,12 @@
 
 use std::fmt::Write;
 
-use crate::histogram::Counted;
-use crate::sample::Sample;
+use mercato_base::histogram::Counted;
+use mercato_base::sample::Sample;
 
 /// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Kind {
+pub enum Kind {
     Counter,
     Gauge,
     Histogram,
@@ -17,13 +17,13 @@ pub(in crate::http) enum Kind {
 
 /// The text as far as it is written.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Exposition {
+pub struct Exposition {
     text: String,
 }
 
 impl Exposition {
     /// The head of a family; its values follow at once.
-    pub(in crate::http) fn family(&mut self, name: &str, help: &str, kind: Kind) {
+    pub fn family(&mut self, name: &str, help: &str, kind: Kind) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -33,7 +33,7 @@ impl Exposition {
     }
 
     /// One value. `labels` is `a="b",c="d"`, or empty.
-    pub(in crate::http) fn value(&mut self, name: &str, labels: &str, value: u64) {
+    pub fn value(&mut self, name: &str, labels: &str, value: u64) {
         if labels.is_empty() {
             self.line(format_args!("{name} {value}"));
         } else {
@@ -42,18 +42,18 @@ impl Exposition {
     }
 
     /// A family of one value.
-    pub(in crate::http) fn single(&mut self, name: &str, help: &str, kind: Kind, value: u64) {
+    pub fn single(&mut self, name: &str, help: &str, kind: Kind, value: u64) {
         self.family(name, help, kind);
         self.value(name, "", value);
     }
 
     /// A histogram of microseconds, written in seconds.
-    pub(in crate::http) fn seconds(&mut self, name: &str, labels: &str, counted: &Counted) {
+    pub fn seconds(&mut self, name: &str, labels: &str, counted: &Counted) {
         self.buckets(name, labels, counted, 1e-6);
     }
 
     /// A histogram of numbers.
-    pub(in crate::http) fn numbers(&mut self, name: &str, labels: &str, counted: &Counted) {
+    pub fn numbers(&mut self, name: &str, labels: &str, counted: &Counted) {
         self.buckets(name, labels, counted, 1.0);
     }
 
@@ -70,7 +70,7 @@ impl Exposition {
     }
 
     /// Values from many places, put together by family.
-    pub(in crate::http) fn samples(&mut self, mut samples: Vec<Sample>) {
+    pub fn samples(&mut self, mut samples: Vec<Sample>) {
         samples.sort_by_key(|sample| sample.name);
         let mut last = "";
         for sample in &samples {
@@ -84,7 +84,7 @@ impl Exposition {
     }
 
     /// The whole text.
-    pub(in crate::http) fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         self.text
     }
 

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use crate::histogram::{Histogram, MICROS};
-use crate::sample::Sample;
 use exposition::{Exposition, Kind};
 use history::History;
 pub use history::{HistorySample, Totals};
+use mercato_base::histogram::{Histogram, MICROS};
+use mercato_base::sample::Sample;
 use process::ProcessStatus;
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
@@ -154,7 +154,7 @@ impl Metrics {
     }
 
     /// Writes all metrics of this module and of the sources.
-    pub(in crate::http) fn write_to(&self, out: &mut Exposition) {
+    pub fn write_to(&self, out: &mut Exposition) {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
         out.family("mercato_requests_total", "Answers by route and status.", Kind::Counter);

@@ -1,22 +1,22 @@
 //! Figures of the kernel about this process, from `/proc/self/status`.
 
 /// `/proc/self/status` of one moment.
-pub(in crate::http) struct ProcessStatus(String);
+pub struct ProcessStatus(String);
 
 impl ProcessStatus {
     /// Reads it; without any field where the system has no such file.
-    pub(in crate::http) fn read() -> Self {
+    pub fn read() -> Self {
         Self(std::fs::read_to_string("/proc/self/status").unwrap_or_default())
     }
 
     /// The number of a field.
-    pub(in crate::http) fn field(&self, name: &str) -> Option<u64> {
+    pub fn field(&self, name: &str) -> Option<u64> {
         let line = self.0.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
     }
 
     /// A field in KiB, in bytes.
-    pub(in crate::http) fn bytes(&self, name: &str) -> Option<u64> {
+    pub fn bytes(&self, name: &str) -> Option<u64> {
         self.field(name).map(|kibibytes| kibibytes.saturating_mul(1024))
     }
 }

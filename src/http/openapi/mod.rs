@@ -13,7 +13,7 @@ const SOURCE: &str = include_str!("openapi.json");
 const AT_ROOT: &str = r#""servers":[{"url":"/"}]"#;
 
 /// The document without white space. `public_url` is the address of this server, without a slash at the end.
-pub(in crate::http) fn document(public_url: Option<&str>) -> String {
+pub fn document(public_url: Option<&str>) -> String {
     let text = compact(SOURCE);
     match public_url.map(serde_json::Value::from) {
         Some(url) => text.replacen(AT_ROOT, &format!(r#""servers":[{{"url":{url}}}]"#), 1),
@@ -22,7 +22,7 @@ pub(in crate::http) fn document(public_url: Option<&str>) -> String {
 }
 
 /// The same JSON without white space between its tokens.
-pub(in crate::http) fn compact(json: &str) -> String {
+pub fn compact(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let is_kept = |character: &char| {
         if in_string {

@@ -3,7 +3,7 @@
 //! Handlers name the parameters of their paths.
 
 use crate::http::errors::{ApiError, ValidationErrorBody};
-use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
+use mercato_base::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
 /// Reads named parameters from the pairs of a target and collects errors.
 #[derive(Debug)]

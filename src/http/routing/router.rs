@@ -107,7 +107,7 @@ fn fits(segments: &[Segment], path: &[String]) -> bool {
 }
 
 /// The segments of a path that stand for the parameters of the pattern that it fits.
-pub(in crate::http) fn parameters<'p>(pattern: &'p str, path: &'p [String]) -> impl Iterator<Item = &'p str> {
+pub fn parameters<'p>(pattern: &'p str, path: &'p [String]) -> impl Iterator<Item = &'p str> {
     let parts = pattern.split('/').skip(1).zip(path);
     parts.filter(|(part, _)| part.starts_with('{')).map(|(_, segment)| segment.as_str())
 }

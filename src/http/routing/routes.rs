@@ -16,10 +16,10 @@ use crate::http::incoming::Incoming;
 use crate::http::listener_kind::{AdminHosts, ListenerKind};
 use crate::http::response::Response;
 use crate::http::service::Service;
-use crate::net::Slots;
+use mercato_net::Slots;
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
-pub(in crate::http) const PUBLIC: &[&[Route]] = &[
+pub const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
     search::ROUTES,
     list::ROUTES,
@@ -40,7 +40,7 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
 
 /// Tables of the public listener that do not stand in the OpenAPI document: agents ask the tools for their descriptions, and
 /// payment providers know what they send.
-pub(in crate::http) const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
+pub const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;

@@ -11,10 +11,10 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountView, Plan};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::{AccountView, Plan};
 
 /// Newest entries on the first page of an account.
 const NEWEST_ENTRIES_MAX: usize = 5;

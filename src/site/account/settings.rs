@@ -18,11 +18,11 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
-use crate::ledger::SessionView;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_ledger::SessionView;
 
 #[derive(Template)]
 #[template(path = "account/settings.html")]

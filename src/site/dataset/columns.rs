@@ -2,14 +2,14 @@
 
 use askama::Template;
 
-use crate::catalog::{ColumnKind, Table};
 use crate::http::errors::ApiError;
 use crate::http::response::Response;
-use crate::query::SortSupport;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{ColumnKind, Table};
+use mercato_query::SortSupport;
 
 use super::head::{Head, Tab};
 use super::statistics::{Shown, Writer, of_column};
@@ -137,7 +137,7 @@ fn marks(
     table: &Table,
     number: usize,
     words: &DatasetWords,
-) -> Result<Vec<&'static str>, crate::catalog::FormatError> {
+) -> Result<Vec<&'static str>, mercato_catalog::FormatError> {
     let support = SortSupport::of(table, number)?;
     let nullable = table.columns().get(number).is_some_and(|meta| meta.nullable);
     Ok([

@@ -22,7 +22,6 @@ mod words;
 use std::sync::Arc;
 
 use crate::access::RequestKind;
-use crate::catalog::{Dataset, FormatError};
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
@@ -32,6 +31,7 @@ use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+use mercato_catalog::{Dataset, FormatError};
 
 use head::{Head, Tab};
 pub(super) use words::DatasetWords;

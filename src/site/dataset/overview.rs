@@ -1,15 +1,15 @@
 //! The first page of a dataset: description, publisher, licence, price, versions and formats.
 
-use crate::catalog::{Dataset, DatasetVersion};
 use crate::http::errors::ApiError;
 use crate::http::response::Response;
-use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use askama::Template;
+use mercato_catalog::{Dataset, DatasetVersion};
+use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 
 use super::facts::{Fact, TagLink, facts, tags};
 use super::head::{Head, Tab};

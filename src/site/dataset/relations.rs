@@ -4,15 +4,15 @@
 
 use askama::Template;
 
-use crate::catalog::{Dataset, Entry, Snapshot};
 use crate::http::errors::ApiError;
 use crate::http::response::Response;
-use crate::ledger::{Relation, Relations};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::plots::{Neighbours, Spoke};
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{Dataset, Entry, Snapshot};
+use mercato_ledger::{Relation, Relations};
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};

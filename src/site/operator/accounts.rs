@@ -11,7 +11,6 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountId, Plan};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::form_view::FormView;
@@ -19,6 +18,7 @@ use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::{AccountHandle, AccountId, Plan};
 
 /// Name of the parameter with the letters that are looked for.
 const QUESTION: &str = "q";

@@ -8,8 +8,6 @@ use super::forms::{Forms, Refused, confirmed};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::catalog::publish::{Rows, rollback, unpublish};
-use crate::catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
@@ -19,6 +17,8 @@ use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
+use mercato_catalog::publish::{Rows, rollback, unpublish};
+use mercato_catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
 
 /// Name of the field with a version.
 const VERSION: &str = "version";

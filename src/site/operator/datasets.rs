@@ -6,7 +6,6 @@ use super::done::DONE;
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::catalog::{Dataset, Language, Snapshot};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -16,6 +15,7 @@ use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::{Frame, NavLink};
 use crate::site::words::fill;
+use mercato_catalog::{Dataset, Language, Snapshot};
 
 /// Name of the parameter with the words that are looked for.
 const QUESTION: &str = "q";

@@ -10,8 +10,6 @@ use super::done::Done;
 use super::forms::{Forms, Refused};
 use super::operator_visit::{self, ACTION, Head, ONCE, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::catalog::publish::{Rows, republish};
-use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Slug, Unpublished};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -22,6 +20,8 @@ use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_catalog::publish::{Rows, republish};
+use mercato_catalog::{Incoming as IncomingFiles, IncomingFile, Slug, Unpublished};
 
 /// Folders of datasets that the page scans.
 const FOLDERS_LOOKED_AT_MAX: usize = 20_000;

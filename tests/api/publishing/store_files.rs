@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use mercato::catalog::DataDirectory;
-use mercato::catalog::publish::{Rows, rollback};
-use mercato::catalog::scrubber::scrub_once;
-use mercato::clock::SystemClock;
+use mercato_base::clock::SystemClock;
+use mercato_catalog::DataDirectory;
+use mercato_catalog::publish::{Rows, rollback};
+use mercato_catalog::scrubber::scrub_once;
 use mercato_format::Table;
 use mercato_format::writer::Column;
 use serde_json::Value;
@@ -130,7 +130,7 @@ fn refuses_rollback_to_damaged_version() {
     let site = Site::over(prepared(&["1.0.0", "1.1.0"]), &FREE_FLAGS);
     let to = semver::Version::new(1, 0, 0);
     damage(&store_path(&site.data(), "rivers", "1.0.0"));
-    let back = rollback(&site.data(), &mercato::catalog::Slug::parse("rivers").unwrap(), &to, Rows::Here);
+    let back = rollback(&site.data(), &mercato_catalog::Slug::parse("rivers").unwrap(), &to, Rows::Here);
     let refusal = back.unwrap_err().to_string();
     assert!(refusal.contains("rivers 1.0.0 is damaged") && refusal.contains("checksum"), "{refusal}");
     assert!(site.serves("rivers", "1.1.0"));
@@ -304,8 +304,7 @@ fn keeps_fallback_from_damage_after_text_change() {
     scrub_once(catalog, &SystemClock, &mut |_| Ok(()), &|_| ()).unwrap();
     let served = || site.query("rivers", &key, BODY).header("X-Dataset-Version").map(str::to_owned);
     assert_eq!(served().as_deref(), Some("1.0.0"));
-    let manifest =
-        site.data().dataset(&mercato::catalog::Slug::parse("rivers").unwrap()).file("dataset.toml");
+    let manifest = site.data().dataset(&mercato_catalog::Slug::parse("rivers").unwrap()).file("dataset.toml");
     fs::write(manifest, format!("{RIVERS}tags = [\"water\"]\n")).unwrap();
     let tags = || site.get("/api/v1/datasets/rivers").json()["data"]["tags"][0].clone();
     wait_until("the text is seen", || tags() == "water");
@@ -316,7 +315,7 @@ fn keeps_fallback_from_damage_after_text_change() {
 fn ignores_higher_versions_after_rollback() {
     let folder = prepared(&["1.0.0", "1.1.0", "1.2.0"]);
     let data = DataDirectory::new(folder.path());
-    let slug = mercato::catalog::Slug::parse("rivers").unwrap();
+    let slug = mercato_catalog::Slug::parse("rivers").unwrap();
     rollback(&data, &slug, &semver::Version::new(1, 1, 0), Rows::Here).unwrap();
     damage(&rivers_file(folder.path(), "1.1.0"));
     let mut site = Site::at(folder.path(), &FREE_FLAGS);
@@ -364,8 +363,8 @@ fn keeps_times_in_plain_copy() {
     std::thread::sleep(Duration::from_millis(20));
     let later = [("methodology.md", "# How\n"), ("changelog.md", "## 1.1.0\nMore.\n")];
     publish_files(&data, MANIFEST, "1.1.0", &city_columns(7), &later);
-    let slug = mercato::catalog::Slug::parse("cities").unwrap();
-    mercato::catalog::publish::feature(&data, &slug, Some(true)).unwrap();
+    let slug = mercato_catalog::Slug::parse("cities").unwrap();
+    mercato_catalog::publish::feature(&data, &slug, Some(true)).unwrap();
     let before = times(&Site::at(folder.path(), &FREE_FLAGS));
     assert!(before[9] < before[10], "a text that stayed the same keeps its time: {before:?}");
     std::thread::sleep(Duration::from_millis(1_100));
@@ -378,7 +377,7 @@ fn keeps_times_in_plain_copy() {
 fn dates_edited_text_by_file_time() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
-    let slug = mercato::catalog::Slug::parse("rivers").unwrap();
+    let slug = mercato_catalog::Slug::parse("rivers").unwrap();
     let changelog = data.dataset(&slug).file("changelog.md");
     fs::write(&changelog, "## 1.0.0\nFirst.\n").unwrap();
     let edited_at = httpdate::parse_http_date("Sat, 01 Jan 2050 00:00:00 GMT").unwrap();
@@ -393,7 +392,7 @@ fn dates_edited_text_by_file_time() {
 fn uses_file_times_without_record_and_names_damaged_one() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
-    let record = data.dataset(&mercato::catalog::Slug::parse("rivers").unwrap()).file("publications.json");
+    let record = data.dataset(&mercato_catalog::Slug::parse("rivers").unwrap()).file("publications.json");
     let written_at = httpdate::parse_http_date("Sat, 01 Jan 2050 00:00:00 GMT").unwrap();
     let store = rivers_file(folder.path(), "1.0.0");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o644)).unwrap();
@@ -413,7 +412,7 @@ fn uses_file_times_without_record_and_names_damaged_one() {
     let text = tempfile::tempdir().unwrap();
     fs::write(text.path().join("dataset.toml"), RIVERS).unwrap();
     let refused =
-        mercato::catalog::publish::publish(&data, text.path(), &semver::Version::new(1, 1, 0), |_| {
+        mercato_catalog::publish::publish(&data, text.path(), &semver::Version::new(1, 1, 0), |_| {
             Ok::<(), std::io::Error>(())
         });
     let said = refused.unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! Hostile texts of a publisher on pages of a dataset: texts, Markdown, names of columns, values.
 
-use mercato::ledger::{Relation, RelationKey};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
+use mercato_ledger::{Relation, RelationKey};
 
 use super::dataset::TABS;
 use super::security::check_harmless;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::catalog::{ColumnType, SourceOptions};
 use mercato::config::ByteSize;
+use mercato_catalog::{ColumnType, SourceOptions};
 use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use mercato::catalog::DataDirectory;
 use mercato::config::ByteSize;
+use mercato_catalog::DataDirectory;
 use mercato_format::{Table, encode};
 use semver::Version;
 
@@ -22,7 +22,7 @@ use crate::progress;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools diff old.mcol new.mcol --key id
-  mercato-tools diff sales@1.0.0 sales@1.1.0 --data /srv/mercato --key day,store --markdown >> changelog.md")]
+  mercato-tools diff sales@1.0.0 sales@1.1.0 --data /var/lib/mercato --key day,store --markdown >> changelog.md")]
 pub struct DiffArguments {
     /// The version before.
     #[arg(value_name = "A")]

@@ -13,11 +13,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::config::{Settings, TypedFlags};
-use mercato::ledger::{Ledger, LedgerOptions};
 use mercato::serving;
+use mercato_base::clock::{Clock, Moment, SystemClock};
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_ledger::{Ledger, LedgerOptions};
 use semver::Version;
 
 use crate::commands::publish::{PublishRequest, publish};

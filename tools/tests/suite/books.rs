@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mercato::clock::SystemClock;
 use mercato::config::{Settings, TypedFlags};
 use mercato::serving::{self, Running};
+use mercato_base::clock::SystemClock;
 use serde_json::Value;
 
 use crate::cli::{json, names, refused, run};
@@ -254,9 +254,9 @@ fn payment_references_are_unique_per_provider() {
 
 #[test]
 fn names_key_in_usage_and_entries() {
-    use mercato::catalog::DataDirectory;
-    use mercato::clock::Clock;
-    use mercato::ledger::{ChargeRequest, KeyId, Ledger, LedgerOptions, Pending};
+    use mercato_base::clock::Clock;
+    use mercato_catalog::DataDirectory;
+    use mercato_ledger::{ChargeRequest, KeyId, Ledger, LedgerOptions, Pending};
 
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -308,9 +308,9 @@ fn names_key_in_usage_and_entries() {
 
 /// Creates books with more than one log segment.
 fn long_books(folder: &Path) {
-    use mercato::catalog::DataDirectory;
-    use mercato::clock::Clock;
-    use mercato::ledger::{ChargeDurability, Ledger, LedgerOptions, Relation, RelationKey};
+    use mercato_base::clock::Clock;
+    use mercato_catalog::DataDirectory;
+    use mercato_ledger::{ChargeDurability, Ledger, LedgerOptions, Relation, RelationKey};
 
     let options = LedgerOptions { durability: ChargeDurability::Process };
     let now = SystemClock.now();

@@ -5,9 +5,9 @@ use std::process::{Command, Output};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mercato::clock::SystemClock;
 use mercato::config::{Settings, TypedFlags};
 use mercato::serving::{self, Running};
+use mercato_base::clock::SystemClock;
 use serde_json::{Value, json};
 
 use crate::cli::{refused, run};

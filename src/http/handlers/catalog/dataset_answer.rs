@@ -3,30 +3,30 @@
 use std::sync::Arc;
 
 use crate::access::Caller;
-use crate::catalog::{
-    Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
-};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::incoming::Incoming;
 use crate::http::routing::parameters::Parameters;
+use mercato_catalog::{
+    Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
+};
 
 /// `Retry-After` for a damaged dataset.
-pub(in crate::http) const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
+pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
 /// `Retry-After` for a dataset whose store file is being verified.
 const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 /// `Retry-After` for a dataset whose store file is being fetched.
 const RETRY_AFTER_AWAY_SECONDS: u32 = 2;
 
 /// The published dataset of the path, if the caller's key may read it.
-pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+pub fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let dataset = find(app, request)?;
     may_read(&dataset, request.caller()?)?;
     Ok(dataset)
 }
 
 /// Refuses a key that is for other datasets.
-pub(in crate::http) fn may_read(dataset: &Dataset, caller: &Caller) -> Result<(), ApiError> {
+pub fn may_read(dataset: &Dataset, caller: &Caller) -> Result<(), ApiError> {
     let limits = caller.key.limits();
     if limits.allow(dataset.slug()) {
         return Ok(());
@@ -45,11 +45,7 @@ pub fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError>
 }
 
 /// The published dataset with that slug.
-pub(in crate::http) fn find_named(
-    app: &App,
-    request: &mut Incoming,
-    typed: &str,
-) -> Result<Arc<Dataset>, ApiError> {
+pub fn find_named(app: &App, request: &mut Incoming, typed: &str) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();
     let slug = Slug::parse(typed).map_err(|error| no_slug(app, &snapshot, typed, &error))?;
     request.log.dataset = Some(slug.to_string());
@@ -98,11 +94,7 @@ pub fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) ->
 }
 
 /// The error of a quarantined version. If the dataset has others, the error concerns this version only.
-pub(in crate::http) fn out_of_service_now(
-    catalog: &Catalog,
-    slug: &str,
-    version: &DatasetVersion,
-) -> ApiError {
+pub fn out_of_service_now(catalog: &Catalog, slug: &str, version: &DatasetVersion) -> ApiError {
     let snapshot = catalog.snapshot();
     let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return out_of_service(slug) };
     let (version, serves) = (&version.version, &dataset.current.version);
@@ -155,11 +147,11 @@ fn away(slug: &str, version: &DatasetVersion) -> ApiError {
 }
 
 /// The parameter `lang`.
-pub(in crate::http) fn language(query: &mut Parameters<'_>) -> Option<Language> {
+pub fn language(query: &mut Parameters<'_>) -> Option<Language> {
     query.choice("lang", &[("en", Language::English), ("it", Language::Italian)])
 }
 
 /// Refuses all query parameters.
-pub(in crate::http) fn no_parameters(request: &Incoming) -> Result<(), ApiError> {
+pub fn no_parameters(request: &Incoming) -> Result<(), ApiError> {
     request.query().finish()
 }

@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Dataset, DatasetVersion, Entry, parse_changelog};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::query::query_input::refuse;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
-use crate::words::quoted;
+use mercato_base::clock::Moment;
+use mercato_base::words::quoted;
+use mercato_catalog::{Dataset, DatasetVersion, Entry, parse_changelog};
+use mercato_query::{QueryError, QueryRequest, Reason, ValidationError};
 
 /// The version that a parameter names, else the current one.
-pub(in crate::http) fn of_parameter<'d>(
-    dataset: &'d Dataset,
-    name: Option<&str>,
-) -> Result<&'d DatasetVersion, ApiError> {
+pub fn of_parameter<'d>(dataset: &'d Dataset, name: Option<&str>) -> Result<&'d DatasetVersion, ApiError> {
     let Some(name) = name else { return Ok(&dataset.current) };
     named(dataset, name, "version").map_err(|fault| refuse(vec![fault]))
 }
 
 /// The dataset; after a look at what other servers published, if the query goes on in a version that this one does not know.
-pub(in crate::http) fn with_cursor(app: &App, dataset: Arc<Dataset>, asked: &QueryRequest) -> Arc<Dataset> {
+pub fn with_cursor(app: &App, dataset: Arc<Dataset>, asked: &QueryRequest) -> Arc<Dataset> {
     let walked = asked.cursor_fingerprint();
     if walked.is_none_or(|content| dataset.version_of_content(content).is_some()) {
         return dataset;
@@ -35,7 +32,7 @@ pub(in crate::http) fn with_cursor(app: &App, dataset: Arc<Dataset>, asked: &Que
 
 /// The version that a query reads. If its version is unreadable, all other errors of the query are reported with that
 /// one.
-pub(in crate::http) fn of_query(
+pub fn of_query(
     dataset: &Dataset,
     asked: &QueryRequest,
     now: Moment,
@@ -62,7 +59,7 @@ pub(in crate::http) fn of_query(
 }
 
 /// The version with that name, or the error of the name.
-pub(in crate::http) fn named<'d>(
+pub fn named<'d>(
     dataset: &'d Dataset,
     name: &str,
     pointer: &str,
@@ -95,7 +92,8 @@ fn with_others(
 ) -> ApiError {
     let mut faults = vec![fault];
     let asked = asked.clone().without_cursor();
-    if let Err(QueryError::Invalid(more)) = query::plan(&asked, &dataset.current.table, dataset.slug(), work)
+    if let Err(QueryError::Invalid(more)) =
+        mercato_query::plan(&asked, &dataset.current.table, dataset.slug(), work)
     {
         faults.extend(more);
     }

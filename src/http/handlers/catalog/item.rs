@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::catalog::{Dataset, Language};
 use crate::http::app::App;
 use crate::http::handlers::query::price::Price;
-use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
+use mercato_catalog::{Dataset, Language};
+use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 
 /// One dataset in a list.
 #[derive(Serialize)]

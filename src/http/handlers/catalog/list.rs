@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::catalog::{Dataset, Language, Order};
 use crate::http::app::App;
 use crate::http::content::percent::percent_encode;
 use crate::http::errors::ApiError;
@@ -15,9 +14,10 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::limits::http::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
+use mercato_catalog::{Dataset, Language, Order};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/datasets", Guard::Public, list),
     Route::new(Method::Get, "/api/v1/datasets/{slug}", Guard::Public, header),
 ];

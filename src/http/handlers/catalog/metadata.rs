@@ -3,8 +3,6 @@
 use serde::Serialize;
 
 use super::{sample, schema, text_page};
-use crate::catalog::{Dataset, parse_changelog};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::framing::buffer::ResponseBuffer;
@@ -16,9 +14,11 @@ use crate::http::handlers::query::query_input::{FORMATS, format, none_acceptable
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use mercato_base::clock::Moment;
+use mercato_catalog::{Dataset, parse_changelog};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/datasets/{slug}/schema", Guard::Public, get_schema),
     Route::new(Method::Get, "/api/v1/datasets/{slug}/sample", Guard::Public, get_sample),
     Route::new(Method::Get, "/api/v1/datasets/{slug}/methodology", Guard::Public, get_methodology),

@@ -1,16 +1,16 @@
 //! Public descriptions of datasets: lists, search, tags, schema, sample, statistics, texts and relations.
 
-pub(in crate::http) mod dataset_answer;
+pub mod dataset_answer;
 pub(super) mod dataset_version;
-pub(in crate::http) mod graph;
+pub mod graph;
 mod item;
-pub(in crate::http) mod list;
-pub(in crate::http) mod metadata;
+pub mod list;
+pub mod metadata;
 mod page_links;
-pub(in crate::http) mod related;
-pub(in crate::http) mod sample;
-pub(in crate::http) mod schema;
-pub(in crate::http) mod search;
-pub(in crate::http) mod stats;
-pub(in crate::http) mod tags;
-pub(in crate::http) mod text_page;
+pub mod related;
+pub mod sample;
+pub mod schema;
+pub mod search;
+pub mod stats;
+pub mod tags;
+pub mod text_page;

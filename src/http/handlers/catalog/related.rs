@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::catalog::{Dataset, Entry, Language, Snapshot};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::{find, language};
@@ -16,12 +15,13 @@ use crate::http::handlers::catalog::item::Item;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{Relation, Relations};
 use crate::limits::http::{RELATED_LIMIT_DEFAULT, RELATED_LIMIT_MAX};
-use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
+use mercato_catalog::{Dataset, Entry, Language, Snapshot};
+use mercato_ledger::limits::RELATION_WEIGHT_DEFAULT;
+use mercato_ledger::{Relation, Relations};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/related", Guard::Public, related)];
 
 /// The type of a relation from the list of a manifest.

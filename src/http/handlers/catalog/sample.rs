@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::handlers::query::page_answer::{content_type, write_rows};
 use crate::http::response::Response;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
-use crate::render::{Format, Output, RenderNotes, render_rows};
+use mercato_catalog::{DatasetVersion, FormatError};
+use mercato_query::render::{Format, Output, RenderNotes, render_rows};
 
 const ROOM_BYTES: usize = 32 * 1024;
 

@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::catalog::{
+use crate::http::handlers::catalog::sample::spaced_rows;
+use mercato_catalog::{
     ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, Language, LogicalType, Table,
 };
-use crate::http::handlers::catalog::sample::spaced_rows;
-use crate::query::SortSupport;
-use crate::render::{Format, has_expanded_years, render_rows};
+use mercato_query::SortSupport;
+use mercato_query::render::{Format, has_expanded_years, render_rows};
 
 const DATE_PATTERN: &str = "^([0-9]{4}|[+-][0-9]{6,})-[0-9]{2}-[0-9]{2}$";
 /// Rows examined for the examples of a schema.
@@ -22,7 +22,7 @@ const DATE_TIME_PATTERN: &str =
 /// The document in `data`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::http) struct SchemaDocument {
+pub struct SchemaDocument {
     #[serde(rename = "$schema")]
     schema: &'static str,
     title: String,
@@ -58,7 +58,7 @@ enum PropertyType {
 
 /// One column of the ordered list.
 #[derive(Serialize)]
-pub(in crate::http) struct ColumnLine {
+pub struct ColumnLine {
     name: String,
     r#type: &'static str,
     nullable: bool,
@@ -70,20 +70,20 @@ pub(in crate::http) struct ColumnLine {
 
 impl SchemaDocument {
     /// The ordered list of columns.
-    pub(in crate::http) fn into_columns(self) -> Vec<ColumnLine> {
+    pub fn into_columns(self) -> Vec<ColumnLine> {
         self.columns
     }
 }
 
 impl ColumnLine {
     /// Its name and its type.
-    pub(in crate::http) fn name_and_type(&self) -> (&str, &str) {
+    pub fn name_and_type(&self) -> (&str, &str) {
         (&self.name, self.r#type)
     }
 }
 
 /// Describes a version; examples come from the manifest, else from the data.
-pub(in crate::http) fn document(
+pub fn document(
     dataset: &Dataset,
     version: &DatasetVersion,
     language: Option<Language>,

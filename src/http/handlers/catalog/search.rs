@@ -6,8 +6,6 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::catalog::Language;
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::content::percent::percent_encode;
 use crate::http::errors::ApiError;
@@ -18,16 +16,17 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::parameters::Parameters;
 use crate::http::routing::router::{Guard, Route};
-use crate::limits::search::{
+use mercato_base::clock::Moment;
+use mercato_catalog::Language;
+use mercato_search::limits::{
     QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX,
     RETRY_AFTER_INDEXING_SECONDS,
 };
-use crate::search::question::{Question, QuestionError};
-use crate::search::{Hit, Page};
+use mercato_search::question::{Question, QuestionError};
+use mercato_search::{Hit, Page};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
-    &[Route::new(Method::Get, "/api/v1/datasets/search", Guard::Public, search)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Get, "/api/v1/datasets/search", Guard::Public, search)];
 
 /// Caches may keep these responses but must revalidate them each time.
 const REVALIDATE: &str = "public, no-cache";

@@ -9,10 +9,10 @@ use crate::http::handlers::catalog::dataset_version;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::render::write_statistics;
+use mercato_query::render::write_statistics;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/stats", Guard::Public, get_stats)];
 
 const REVALIDATE: &str = "public, no-cache";

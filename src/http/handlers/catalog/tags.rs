@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::catalog::TagCount;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::page_links::{page_bounds, page_links};
@@ -10,9 +9,10 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::limits::http::{TAGS_LIMIT_DEFAULT, TAGS_LIMIT_MAX};
+use mercato_catalog::TagCount;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[Route::new(Method::Get, "/api/v1/tags", Guard::Public, tags)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Get, "/api/v1/tags", Guard::Public, tags)];
 
 const REVALIDATE: &str = "public, no-cache";
 

@@ -7,7 +7,6 @@ use std::io::{Cursor, Read};
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
 
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::content::prepared::Prepared;
 use crate::http::errors::{ApiError, ErrorKind};
@@ -15,9 +14,10 @@ use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use mercato_base::clock::Moment;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/docs", Guard::Uncounted, page),
     Route::new(Method::Get, "/docs/", Guard::Uncounted, page_in_folder),
     Route::new(Method::Get, "/docs/{file}", Guard::Uncounted, file),

@@ -4,9 +4,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{
-    ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
-};
 use crate::http::app::App;
 use crate::http::content::percent::percent_encode;
 use crate::http::errors::ApiError;
@@ -17,9 +14,12 @@ use crate::http::handlers::streams::download::PARQUET_MEDIA_TYPE;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use mercato_catalog::{
+    ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
+};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/croissant", Guard::Public, describe)];
 
 /// Prefix of the addresses of update frequencies.

@@ -4,7 +4,6 @@
 
 use std::fmt::Write;
 
-use crate::catalog::{Dataset, Language, Order, Snapshot};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
@@ -13,7 +12,8 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
 use crate::limits::mcp::SUMMARY_BYTES_MAX;
-use crate::words::{counted, grouped, shortened};
+use mercato_base::words::{counted, grouped, shortened};
+use mercato_catalog::{Dataset, Language, Order, Snapshot};
 
 /// Datasets that `llms.txt` names.
 const LLMS_DATASETS_MAX: usize = 100;

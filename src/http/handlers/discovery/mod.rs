@@ -1,12 +1,10 @@
 //! Discovery documents: OpenAPI, sitemap, robots.txt, llms.txt and Croissant.
 
-pub(in crate::http) mod croissant;
+pub mod croissant;
 mod llms;
 
 use std::fmt::Write;
 
-use crate::catalog::Snapshot;
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::buffer::ResponseBuffer;
@@ -14,12 +12,14 @@ use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use mercato_base::clock::Moment;
+use mercato_catalog::Snapshot;
 
 /// Addresses of one file of the site map, as its standard allows.
 const SITEMAP_ADDRESSES_MAX: usize = 50_000;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
     Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
     Route::new(Method::Get, "/robots.txt", Guard::Public, robots),

@@ -10,7 +10,7 @@ use super::rpc::{Failure, Reply};
 use super::tools;
 use crate::http::app::App;
 use crate::http::incoming::Incoming;
-use crate::words::quoted;
+use mercato_base::words::quoted;
 
 /// How long a client may keep the list of tools.
 const TOOLS_TTL_MILLIS: u64 = 3_600_000;

@@ -17,7 +17,7 @@ use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Durable;
+use mercato_ledger::Durable;
 use message::{Body, Call, Message};
 use revision::{Revision, VERSION_HEADER};
 use rpc::{Failure, Reply};
@@ -26,7 +26,7 @@ use rpc::{Failure, Reply};
 const BATCH_MESSAGES_MAX: usize = 8;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[Route::new(Method::Post, "/mcp", Guard::KeyOptional, post)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/mcp", Guard::KeyOptional, post)];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::message::{Call, text};
 use super::rpc::Failure;
 use crate::http::incoming::Incoming;
-use crate::words::quoted;
+use mercato_base::words::quoted;
 
 /// The header with the revision of a request.
 pub(super) const VERSION_HEADER: &str = "MCP-Protocol-Version";

@@ -9,8 +9,8 @@ use super::message::Call;
 use super::revision::Revision;
 use crate::http::errors::ErrorKind;
 use crate::http::response::Response;
-use crate::ledger::Durable;
-use crate::words::quoted;
+use mercato_base::words::quoted;
+use mercato_ledger::Durable;
 
 const JSON: &str = "application/json";
 

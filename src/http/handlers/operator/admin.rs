@@ -10,14 +10,13 @@ use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::random::random_bytes;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{BackupError, ChargeError};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::operator::{CommandError, Context, OperatorCommand};
-use crate::payments::ReconcileError;
+use mercato_ledger::{BackupError, ChargeError};
+use mercato_payments::ReconcileError;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
-    &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
 
 fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;

@@ -1,6 +1,6 @@
 //! The operator's listener: metrics, a reload of the catalog, and commands on the books.
 
-pub(in crate::http) mod admin;
+pub mod admin;
 
 use serde::Serialize;
 
@@ -13,10 +13,10 @@ use crate::http::metrics::exposition::{Exposition, Kind};
 use crate::http::metrics::process::ProcessStatus;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{DatabaseStats, Health};
+use mercato_ledger::{DatabaseStats, Health};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics),
     Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload),
 ];

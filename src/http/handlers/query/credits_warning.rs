@@ -4,13 +4,13 @@
 
 use crate::http::app::App;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, CapStanding, Plan};
+use mercato_ledger::{AccountHandle, CapStanding, Plan};
 
 /// Percentage of a key's cap from which responses warn.
 const CAP_WARNING_PERCENT: u64 = 80;
 
 /// Adds a warning if the response leaves the key near one of its caps, or a prepaid account with few credits.
-pub(in crate::http) fn with_credits_warning(
+pub fn with_credits_warning(
     app: &App,
     response: Response,
     account: &AccountHandle,
@@ -25,7 +25,7 @@ pub(in crate::http) fn with_credits_warning(
 }
 
 /// Caps of the key that are nearly used up, and a low balance.
-pub(in crate::http) fn credits_warnings(
+pub fn credits_warnings(
     app: &App,
     account: &AccountHandle,
     caps: &[CapStanding],
@@ -53,8 +53,8 @@ fn cap_warning(standing: &CapStanding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::UtcDay;
-    use crate::ledger::CapPeriod;
+    use mercato_base::clock::UtcDay;
+    use mercato_ledger::CapPeriod;
 
     #[test]
     fn warns_from_eighty_percent_of_cap() {

@@ -14,11 +14,11 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{Spending, ViewRows};
-use crate::query::Purpose;
+use mercato_ledger::{Spending, ViewRows};
+use mercato_query::Purpose;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)];
 
 #[derive(Serialize)]

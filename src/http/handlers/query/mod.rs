@@ -2,14 +2,13 @@
 
 pub(super) mod checked_query;
 pub(super) mod credits_warning;
-pub(in crate::http) mod estimate;
-pub(in crate::http) mod page_answer;
+pub mod estimate;
+pub mod page_answer;
 pub(super) mod pending_charge;
 pub(super) mod price;
 pub(super) mod query_input;
-pub(in crate::http) mod sale;
+pub mod sale;
 
-use crate::catalog::DatasetVersion;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::framing::conditional::refuse_tags;
@@ -22,12 +21,13 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Receipt;
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::render::Output;
+use mercato_catalog::DatasetVersion;
+use mercato_ledger::Receipt;
+use mercato_query::render::Output;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
     Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
 ];

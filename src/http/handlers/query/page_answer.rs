@@ -1,21 +1,20 @@
 //! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON, Arrow and Excel with headers.
 
-use crate::catalog::{DatasetVersion, FormatError, Table};
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
-use crate::query::{Count, Page, PaginationMode};
-use crate::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
-use crate::words::counted;
+use mercato_base::words::counted;
+use mercato_catalog::{DatasetVersion, FormatError, Table};
+use mercato_query::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
+use mercato_query::{Count, Page, PaginationMode};
 
 /// Estimated bytes of a cell without its column name, to reserve memory before rendering.
 const CELL_SIZE_BYTES_GUESS: usize = 20;
 /// Most bytes reserved for a page before rendering.
 const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 /// The media type of an Arrow IPC stream.
-pub(in crate::http) const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
+pub const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 /// The media type of an Excel workbook.
-pub(in crate::http) const XLSX_MEDIA_TYPE: &str =
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+pub const XLSX_MEDIA_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /// A page whose rows are rendered. The total follows once it is paid.
 pub struct Rendered {
@@ -97,7 +96,7 @@ impl Rendered {
 }
 
 /// Adds the number of all rows that match, as far as it is told.
-pub(in crate::http) fn with_total(response: Response, total: Option<Count>) -> Response {
+pub fn with_total(response: Response, total: Option<Count>) -> Response {
     match total {
         Some(Count::Exact(rows)) => response.with_header("X-Total-Rows", rows.to_string()),
         Some(Count::AtLeast(rows)) => response.with_header("X-Total-Rows-At-Least", rows.to_string()),
@@ -106,7 +105,7 @@ pub(in crate::http) fn with_total(response: Response, total: Option<Count>) -> R
 }
 
 /// Appends rows without an envelope.
-pub(in crate::http) fn write_rows(
+pub fn write_rows(
     output: Output,
     slug: &str,
     version: &DatasetVersion,
@@ -136,7 +135,7 @@ fn row_size(table: &Table, columns: &[usize]) -> usize {
 }
 
 /// The media type of rows in a format.
-pub(in crate::http) const fn content_type(output: Output) -> &'static str {
+pub const fn content_type(output: Output) -> &'static str {
     match output {
         Output::Text(Format::Json) => "application/json; charset=utf-8",
         Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
@@ -148,7 +147,7 @@ pub(in crate::http) const fn content_type(output: Output) -> &'static str {
 }
 
 /// Warns of numbers that were replaced by null, and of texts that were cut.
-pub(in crate::http) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+pub fn with_notes(response: Response, notes: &RenderNotes) -> Response {
     if notes.cut_texts > 0 {
         let (texts, is) = (counted(notes.cut_texts, "text"), if notes.cut_texts == 1 { "is" } else { "are" });
         return response.with_warning(format!(
@@ -163,7 +162,7 @@ pub(in crate::http) fn with_notes(response: Response, notes: &RenderNotes) -> Re
 }
 
 /// The warning of numbers that were replaced by null, if there are any.
-pub(in crate::http) fn non_finite_warning(notes: &RenderNotes) -> Option<String> {
+pub fn non_finite_warning(notes: &RenderNotes) -> Option<String> {
     if notes.non_finite == 0 {
         return None;
     }

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::clock::Moment;
 use crate::http::errors::ApiError;
-use crate::ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
+use mercato_base::clock::Moment;
+use mercato_ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
-pub(in crate::http) struct PendingCharge {
+pub struct PendingCharge {
     ledger: Arc<Ledger>,
     receipt: Option<Pending<Receipt>>,
     at: Moment,
@@ -17,13 +17,13 @@ pub(in crate::http) struct PendingCharge {
 
 impl PendingCharge {
     /// Charges. The charge becomes durable while the response is rendered, or in `complete`.
-    pub(in crate::http) fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
+    pub fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
         let receipt = Some(ledger.charge(charge)?);
         Ok(Self { ledger: Arc::clone(ledger), receipt, at: charge.at })
     }
 
     /// The receipt, and the wait until the charge is durable, before which nothing may be sent.
-    pub(in crate::http) fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
+    pub fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
         match self.receipt.take() {
             Some(receipt) => Ok(receipt.split()?),
             None => Err(ApiError::internal("a charge was completed twice")),

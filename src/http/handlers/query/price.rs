@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::limits::ledger::CENTS_PER_THOUSAND_CREDITS;
+use mercato_ledger::limits::CENTS_PER_THOUSAND_CREDITS;
 
 /// Parts of a euro in which every price is a whole number: a thousandth of a cent.
 const PARTS_PER_EURO: u128 = 100_000;
@@ -10,7 +10,7 @@ const PARTS_PER_EURO: u128 = 100_000;
 /// A number of credits and its price.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::http) struct Price {
+pub struct Price {
     credits: u64,
     /// Exact decimal text, two to five digits behind the point.
     eur: String,
@@ -19,7 +19,7 @@ pub(in crate::http) struct Price {
 
 impl Price {
     /// The price of so many credits.
-    pub(in crate::http) fn of(credits: u64) -> Self {
+    pub fn of(credits: u64) -> Self {
         let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
         let (euros, rest) = (parts / PARTS_PER_EURO, parts % PARTS_PER_EURO);
         let fraction = format!("{rest:05}");
@@ -30,7 +30,7 @@ impl Price {
     }
 
     /// Euros without VAT, as exact decimal text.
-    pub(in crate::http) fn eur(&self) -> &str {
+    pub fn eur(&self) -> &str {
         &self.eur
     }
 }

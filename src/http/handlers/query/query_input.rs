@@ -1,6 +1,5 @@
 //! The input of queries: request, version, format and idempotency key.
 
-use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::negotiation::choose;
@@ -9,11 +8,12 @@ use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYP
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
-use crate::render::{Format, Output};
-use crate::words::{any_of, placed, quoted};
+use mercato_base::words::{any_of, placed, quoted};
+use mercato_catalog::{Dataset, DatasetVersion, FormatError};
+use mercato_ledger::{ClaimError, ClaimKind, IdempotencyClaim};
+use mercato_query::render::{Format, Output};
+use mercato_query::{QueryError, QueryRequest, Reason, ValidationError};
 
 /// Media types of a page; the first name of each is its `Content-Type`.
 const OFFERS: [&[&str]; 5] = [
@@ -25,7 +25,7 @@ const OFFERS: [&[&str]; 5] = [
 ];
 
 /// Words of the parameter `format`, in the order of the media types.
-pub(in crate::http) const FORMATS: [(&str, Output); 5] = [
+pub const FORMATS: [(&str, Output); 5] = [
     ("json", Output::Text(Format::Json)),
     ("csv", Output::Text(Format::Csv)),
     ("ndjson", Output::Text(Format::Ndjson)),
@@ -39,7 +39,7 @@ type Pairs = Vec<(String, String)>;
 type Named = Result<Option<Output>, ValidationError>;
 
 /// The format that the parameter `format` names, and the other parameters.
-pub(in crate::http) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
+pub fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
     let (own, rest): (Vec<_>, Vec<_>) = pairs.iter().cloned().partition(|(name, _)| name == "format");
     let known = |word: &str| FORMATS.iter().find(|(name, _)| *name == word).map(|(_, format)| *format);
     let named = match own.as_slice() {
@@ -60,7 +60,7 @@ pub(in crate::http) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs
 }
 
 /// The named format, or else the preferred one of `Accept`.
-pub(in crate::http) fn format(request: &Incoming, named: Option<Output>) -> Result<Output, ApiError> {
+pub fn format(request: &Incoming, named: Option<Output>) -> Result<Output, ApiError> {
     if let Some(output) = named {
         return Ok(output);
     }
@@ -69,7 +69,7 @@ pub(in crate::http) fn format(request: &Incoming, named: Option<Output>) -> Resu
 }
 
 /// No media type that the client takes is among those offered.
-pub(in crate::http) fn none_acceptable(offers: &[&[&str]]) -> ApiError {
+pub fn none_acceptable(offers: &[&[&str]]) -> ApiError {
     let allowed = offers.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
     ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
         .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
@@ -78,7 +78,7 @@ pub(in crate::http) fn none_acceptable(offers: &[&[&str]]) -> ApiError {
 }
 
 /// A parsed request: valid, or its errors and its valid part.
-pub(in crate::http) enum Asked {
+pub enum Asked {
     /// It has the right shape.
     Sound(QueryRequest),
     /// It has not.
@@ -87,17 +87,17 @@ pub(in crate::http) enum Asked {
 
 impl Asked {
     /// Reads a JSON body.
-    pub(in crate::http) fn json(body: &[u8], limit_max: u64) -> Self {
+    pub fn json(body: &[u8], limit_max: u64) -> Self {
         Self::of(QueryRequest::read_json(body, limit_max))
     }
 
     /// Reads query parameters.
-    pub(in crate::http) fn pairs(pairs: &[(String, String)], limit_max: u64) -> Self {
+    pub fn pairs(pairs: &[(String, String)], limit_max: u64) -> Self {
         Self::of(QueryRequest::read_pairs(pairs, limit_max))
     }
 
     /// The same with one more fault.
-    pub(in crate::http) fn with_fault(self, fault: ValidationError) -> Self {
+    pub fn with_fault(self, fault: ValidationError) -> Self {
         match self {
             Self::Sound(request) => Self::Faulty(vec![fault], request),
             Self::Faulty(mut faults, request) => {
@@ -108,7 +108,7 @@ impl Asked {
     }
 
     /// Reads the JSON body of an estimate.
-    pub(in crate::http) fn estimate(body: &[u8]) -> Self {
+    pub fn estimate(body: &[u8]) -> Self {
         Self::of(QueryRequest::read_estimate(body, QUERY_LIMIT_MAX, STREAM_LIMIT_MAX))
     }
 
@@ -117,11 +117,7 @@ impl Asked {
     }
 
     /// The sound request; of a faulty one the faults, also those that only the columns of the dataset show.
-    pub(in crate::http) fn or_all_faults(
-        self,
-        dataset: &Dataset,
-        work: &ProcessorLimit,
-    ) -> Result<QueryRequest, ApiError> {
+    pub fn or_all_faults(self, dataset: &Dataset, work: &ProcessorLimit) -> Result<QueryRequest, ApiError> {
         match self {
             Self::Sound(request) => Ok(request),
             Self::Faulty(mut faults, rest) => {
@@ -131,7 +127,7 @@ impl Asked {
                     &dataset.current
                 });
                 if let Err(QueryError::Invalid(more)) =
-                    query::plan(&rest, &version.table, dataset.slug(), work)
+                    mercato_query::plan(&rest, &version.table, dataset.slug(), work)
                 {
                     faults.extend(more);
                 }
@@ -142,7 +138,7 @@ impl Asked {
 }
 
 /// The 400 of all errors.
-pub(in crate::http) fn refuse(faults: Vec<ValidationError>) -> ApiError {
+pub fn refuse(faults: Vec<ValidationError>) -> ApiError {
     let body = |fault: ValidationError| ValidationErrorBody {
         reason: fault.reason.as_str().to_owned(),
         message: placed(&fault.pointer, &fault.message),
@@ -155,7 +151,7 @@ pub(in crate::http) fn refuse(faults: Vec<ValidationError>) -> ApiError {
 }
 
 /// Why there is no plan: the request is at fault, or the store file, or planning takes too long.
-pub(in crate::http) fn not_planned(
+pub fn not_planned(
     error: QueryError,
     broken: impl FnOnce(FormatError) -> ApiError,
     work: &ProcessorLimit,
@@ -169,7 +165,7 @@ pub(in crate::http) fn not_planned(
 
 /// The purpose of an `Idempotency-Key`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::http) enum Wanted {
+pub enum Wanted {
     /// A page of rows.
     Page,
     /// A stream of rows.
@@ -179,18 +175,18 @@ pub(in crate::http) enum Wanted {
 }
 
 /// The version to read, and the claim of an `Idempotency-Key` on it.
-pub(in crate::http) struct Claimed {
+pub struct Claimed {
     /// The version to be read.
-    pub(in crate::http) version: DatasetVersion,
+    pub version: DatasetVersion,
     /// The claim on it, when a key is sent.
-    pub(in crate::http) claim: Option<IdempotencyClaim>,
+    pub claim: Option<IdempotencyClaim>,
     /// Whether the request was paid before under the key, in full or in part.
-    pub(in crate::http) is_paid: bool,
+    pub is_paid: bool,
 }
 
 /// The claim of an `Idempotency-Key`, if sent, and the version to read. A paid request is answered again from the
 /// version that was paid. `content` must not differ under one key.
-pub(in crate::http) fn claim(
+pub fn claim(
     app: &App,
     buyer: Buyer<'_>,
     dataset: &Dataset,

@@ -3,8 +3,6 @@
 //! The same for the API and for pages. Depends on who pays, not on how they were recognised or what the rows are printed as.
 
 use crate::access::Caller;
-use crate::catalog::{Dataset, DatasetVersion, FormatError};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_version;
@@ -13,12 +11,13 @@ use crate::http::handlers::query::pending_charge::PendingCharge;
 use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim};
 use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::ledger::{
-    AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows,
-    Viewed,
-};
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::query::{Count, Page, QueryRequest};
+use mercato_base::clock::Moment;
+use mercato_catalog::{Dataset, DatasetVersion, FormatError};
+use mercato_ledger::{
+    AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows, Viewed,
+};
+use mercato_query::{Count, Page, QueryRequest};
 
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
@@ -37,7 +36,7 @@ pub struct Buyer<'b> {
 
 impl<'b> Buyer<'b> {
     /// The caller of a route that requires a key.
-    pub(in crate::http) fn of(request: &'b Incoming) -> Result<Self, ApiError> {
+    pub fn of(request: &'b Incoming) -> Result<Self, ApiError> {
         let Caller { account, key } = request.caller()?;
         Ok(Self {
             account,
@@ -49,7 +48,7 @@ impl<'b> Buyer<'b> {
     }
 
     /// The charge of so many rows, under the claim of the key, with the free queries that are for its `limit`.
-    pub(in crate::http) fn charge(
+    pub fn charge(
         &self,
         rows: u64,
         free_queries: u32,
@@ -72,7 +71,7 @@ impl<'b> Buyer<'b> {
 
     /// The view as the books need it for so many of its rows: always on the site, whose payments are remembered, and elsewhere
     /// where some of the rows were paid there.
-    pub(in crate::http) fn view_of(
+    pub fn view_of(
         &self,
         app: &App,
         viewed: Viewed,
@@ -86,7 +85,7 @@ impl<'b> Buyer<'b> {
     }
 
     /// Refuses a buyer who can afford no row of a query and has paid for none of its view.
-    pub(in crate::http) fn refuse_poor(
+    pub fn refuse_poor(
         &self,
         app: &App,
         query: &CheckedQuery<'_>,
@@ -106,7 +105,7 @@ impl<'b> Buyer<'b> {
 }
 
 /// A page that can be had. Nothing is charged yet.
-pub(in crate::http) struct Offer<'o> {
+pub struct Offer<'o> {
     app: &'o App,
     buyer: Buyer<'o>,
     slug: &'o str,
@@ -130,7 +129,7 @@ pub struct Sold<T> {
 
 impl<'o> Offer<'o> {
     /// Checks a request against the schema, and that the buyer can afford anything at all.
-    pub(in crate::http) fn new(
+    pub fn new(
         app: &'o App,
         buyer: Buyer<'o>,
         slug: &'o str,
@@ -144,7 +143,7 @@ impl<'o> Offer<'o> {
     }
 
     /// Finds the rows, charges them and prints them. The charge becomes durable while they are printed, or afterwards.
-    pub(in crate::http) fn sell<T>(
+    pub fn sell<T>(
         &self,
         print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
     ) -> Result<Sold<T>, ApiError> {
@@ -161,7 +160,7 @@ impl<'o> Offer<'o> {
 
     /// Refuses a page far behind the start unless all rows that it can have are affordable. Otherwise 402 for one row, and an
     /// empty page for nothing, would tell how many rows match.
-    pub(in crate::http) fn refuse_unaffordable(&self) -> Result<(), ApiError> {
+    pub fn refuse_unaffordable(&self) -> Result<(), ApiError> {
         let Some(rows) = self.query.rows_behind_told().filter(|_| !self.claimed.is_paid) else {
             return Ok(());
         };
@@ -179,12 +178,12 @@ impl<'o> Offer<'o> {
     }
 
     /// The query that the page answers.
-    pub(in crate::http) fn query(&self) -> &CheckedQuery<'o> {
+    pub fn query(&self) -> &CheckedQuery<'o> {
         &self.query
     }
 
     /// Charges the first rows of a page.
-    pub(in crate::http) fn charge(&self, page: &Page, count: usize) -> Result<PendingCharge, ApiError> {
+    pub fn charge(&self, page: &Page, count: usize) -> Result<PendingCharge, ApiError> {
         let rows = count.try_into().unwrap_or(u64::MAX);
         let shown = page.rows.get(..count).unwrap_or(&page.rows);
         let is_whole =

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::catalog::{DatasetVersion, FormatError, ParquetFile};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::coding::{self, Coding};
@@ -25,17 +24,18 @@ use crate::http::handlers::streams::stream::with_replay;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
-use crate::render::{
+use mercato_catalog::{DatasetVersion, FormatError, ParquetFile};
+use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
+use mercato_query::render::{
     ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
 };
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
 
 /// The media type of Parquet.
-pub(in crate::http) const PARQUET_MEDIA_TYPE: &str = "application/vnd.apache.parquet";
+pub const PARQUET_MEDIA_TYPE: &str = "application/vnd.apache.parquet";
 
 /// Digits of the SHA-256 of a Parquet file that its tag has.
 const TAG_DIGITS: usize = 32;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, FormatError};
-use crate::clock::{Clock, Moment};
 use crate::http::app::App;
 use crate::http::content::exports::Exports;
 use crate::http::framing::stream_body::{ChunkSink, StreamEnd};
-use crate::ledger::{Ledger, Reservation};
-use crate::query::{SearchError, Stop};
-use crate::render::ParallelEncoder;
+use mercato_base::clock::{Clock, Moment};
+use mercato_catalog::{Catalog, FormatError};
+use mercato_ledger::{Ledger, Reservation};
+use mercato_query::render::ParallelEncoder;
+use mercato_query::{SearchError, Stop};
 
 /// The parts of the server that a stream or a download holds while it runs.
-pub(in crate::http) struct LongWork {
+pub struct LongWork {
     pub(super) catalog: Arc<Catalog>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) clock: Arc<dyn Clock>,

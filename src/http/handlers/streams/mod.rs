@@ -1,11 +1,11 @@
 //! Long answers: streams of rows and downloads of files. They reserve their highest price, go on after the handler has
 //! returned, and are settled to what the client received.
 
-pub(in crate::http) mod download;
+pub mod download;
 mod download_body;
 mod long_work;
 mod parquet_body;
 mod row_stream;
 mod row_unit;
-pub(in crate::http) mod stream;
+pub mod stream;
 mod stream_end;

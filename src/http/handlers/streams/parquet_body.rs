@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::catalog::{DatasetVersion, OpenParquet, ParquetFile};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::handlers::catalog::dataset_answer::RETRY_AFTER_QUARANTINED_SECONDS;
 use crate::http::handlers::streams::download_body::{LAST_PIECE_BYTES, Paid};
 use crate::http::handlers::streams::long_work::{Break, LongWork};
-use crate::ledger::{Pending, Reservation};
-use crate::render::RowMark;
+use mercato_catalog::{DatasetVersion, OpenParquet, ParquetFile};
+use mercato_ledger::{Pending, Reservation};
+use mercato_query::render::RowMark;
 
 /// The Parquet file of a version; `others` are the formats that every version has.
 pub(super) fn offered_parquet(

@@ -7,7 +7,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::catalog::DatasetVersion;
 use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::framing::wire::standalone_envelope;
 use crate::http::handlers::catalog::dataset_answer::out_of_service_now;
@@ -16,19 +15,20 @@ use crate::http::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::http::handlers::streams::stream_end::End;
 use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
-use crate::ledger::{Pending, Reservation};
-use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
-use crate::query::{self, Plan, QueryError, QueryRequest, RowStream, SearchError};
-use crate::render::{
+use crossbeam_channel::{RecvTimeoutError, bounded};
+use mercato_catalog::DatasetVersion;
+use mercato_ledger::{Pending, Reservation};
+use mercato_query::render::limits::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
+use mercato_query::render::{
     ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter, Tally, XlsxEncoder,
 };
-use crossbeam_channel::{RecvTimeoutError, bounded};
+use mercato_query::{Plan, QueryError, QueryRequest, RowStream, SearchError};
 
 /// Rows of a unit of a stream at most.
 const STREAM_ROWS_MAX: usize = 8_192;
 /// A stream without rows for so long sends a comment.
 const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
-/// Rows of the first unit of a stream. Each unit has twice the rows of the one before, up to `UNIT_BYTES`.
+/// Rows of the first unit of a stream. Each unit has four times the rows of the one before, up to `UNIT_BYTES`.
 const STREAM_FIRST_ROWS: usize = 1;
 
 /// The state of a running stream.
@@ -66,13 +66,14 @@ impl RowEvents {
     fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
         let table = &self.version.table;
         self.work.renew();
-        let plan = query::plan(&self.asked, table, &self.slug, &self.work).map_err(|error| match error {
-            QueryError::Format(error) => error.into(),
-            QueryError::Stopped(stop) => SearchError::from(stop).into(),
-            QueryError::Invalid(_) => {
-                Break::Damaged("a request that was planned cannot be planned again".to_owned())
-            }
-        })?;
+        let plan =
+            mercato_query::plan(&self.asked, table, &self.slug, &self.work).map_err(|error| match error {
+                QueryError::Format(error) => error.into(),
+                QueryError::Stopped(stop) => SearchError::from(stop).into(),
+                QueryError::Invalid(_) => {
+                    Break::Damaged("a request that was planned cannot be planned again".to_owned())
+                }
+            })?;
         let speaks = self.output == Output::Text(Format::Sse);
         let mut line = Line { sink, speaks, silence: Silence::new() };
         let (printer, tally) = self.begin_rows(&plan, &mut line)?;

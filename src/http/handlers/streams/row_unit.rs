@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::catalog::FormatError;
-use crate::limits::render::UNIT_BYTES_MAX;
-use crate::query::Plan;
-use crate::render::{
+use mercato_catalog::FormatError;
+use mercato_query::Plan;
+use mercato_query::render::limits::UNIT_BYTES_MAX;
+use mercato_query::render::{
     ArrowEncoder, Combinations, Format, Progress, RowMark, RowWriter, Unit, XlsxEncoder, encode_some,
 };
 

@@ -1,6 +1,5 @@
 //! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV, Arrow or an Excel workbook.
 
-use crate::catalog::Dataset;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::coding::{self, Coding};
@@ -22,14 +21,15 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::processor_limit::ProcessorLimit;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{Reservation, Spending, ViewRows};
 use crate::limits::http::STREAM_LIMIT_MAX;
-use crate::query::{Count, QueryRequest};
-use crate::render::{Format, Output};
-use crate::words::placed;
+use mercato_base::words::placed;
+use mercato_catalog::Dataset;
+use mercato_ledger::{Reservation, Spending, ViewRows};
+use mercato_query::render::{Format, Output};
+use mercato_query::{Count, QueryRequest};
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
 
 /// The place of the cursor in the body, as faults name it.

@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 
 use crate::http::framing::stream_body::ChunkSink;
-use crate::render::{ArrowEncoder, Format, Output};
+use mercato_query::render::{ArrowEncoder, Format, Output};
 
 /// The announced trailers.
 pub(super) const TRAILERS: &str = "X-Rows-Returned, X-Next-Cursor, X-Credits-Charged";

@@ -10,8 +10,6 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyView};
-use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
@@ -21,6 +19,8 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
+use mercato_ledger::{ChargeError, KeyView};
 
 #[derive(Template)]
 #[template(path = "account/keys.html")]

@@ -8,8 +8,8 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::{App, random_bytes};
-use crate::ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
 use crate::site::account::area::Area;
+use mercato_ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
 
 /// Name of the field.
 pub const ONCE: &str = "once";

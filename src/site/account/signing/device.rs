@@ -5,9 +5,9 @@ use crate::access::device_mark;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::random_bytes;
-use crate::ledger::Login;
 use crate::site::cookies;
 use crate::site::visit::Visit;
+use mercato_ledger::Login;
 
 /// How long a browser keeps the cookie.
 const DEVICE_SECONDS_MAX: i64 = 365 * 86_400;

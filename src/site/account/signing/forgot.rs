@@ -11,7 +11,6 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::Email;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -19,6 +18,7 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
+use mercato_ledger::Email;
 
 #[derive(Template)]
 #[template(path = "account/forgot.html")]

@@ -11,7 +11,6 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{ChargeError, Email, SignUp};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -20,6 +19,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_ledger::{ChargeError, Email, SignUp};
 
 #[derive(Template)]
 #[template(path = "account/sign_up.html")]

@@ -16,17 +16,17 @@ mod view;
 
 use askama::Template;
 
-use crate::catalog::{FormatError, Table};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::response::Response;
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::query::{QueryError, SortSupport};
 use crate::site::account::Customer;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::snippets;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{FormatError, Table};
+use mercato_query::{QueryError, SortSupport};
 
 use super::head::{Head, Tab, counted};
 use super::picked::Picked;

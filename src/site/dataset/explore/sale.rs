@@ -7,16 +7,12 @@
 use askama::Template;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::validation_error;
 use crate::http::response::Response;
 use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
-use crate::ledger::{Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
-use crate::query::Page;
-use crate::render::{Format, Output};
 use crate::site::account::{Customer, Form};
 use crate::site::cache::Cache;
 use crate::site::dataset::head::{Head, Tab, counted};
@@ -25,6 +21,10 @@ use crate::site::dataset::{DatasetWords, Opened, Outcome};
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{DatasetVersion, FormatError};
+use mercato_ledger::{Receipt, Spending};
+use mercato_query::Page;
+use mercato_query::render::{Format, Output};
 
 use super::running::action;
 use super::view::Count;
@@ -36,9 +36,9 @@ const VIEW_COLUMNS_MAX: usize = 20;
 const VIEW_CELL_CHARS_MAX: usize = 80;
 
 /// Fields of the form for a page.
-pub(in crate::site::dataset) const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
+pub const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
 /// Fields of the form for a file.
-pub(in crate::site::dataset) const FILE_FIELDS: [&str; 3] = ["version", "rows", "format"];
+pub const FILE_FIELDS: [&str; 3] = ["version", "rows", "format"];
 
 #[derive(Template)]
 #[template(path = "dataset/rows.html")]
@@ -73,11 +73,7 @@ struct Printed {
 }
 
 /// Sells a page of the view and shows it.
-pub(in crate::site::dataset) fn page(
-    opened: &Opened<'_>,
-    form: &Form,
-    customer: &Customer,
-) -> Result<Outcome, ApiError> {
+pub fn page(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Outcome, ApiError> {
     let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let (version, cursor) = (form.text("version"), form.text("cursor"));
     let body = view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
@@ -191,11 +187,7 @@ fn next_text(opened: &Opened<'_>, customer: &Customer) -> Result<String, ApiErro
 }
 
 /// Sells the whole view as a file: in one piece as far as a page of the API reaches, else as a stream.
-pub(in crate::site::dataset) fn file(
-    opened: &Opened<'_>,
-    form: &Form,
-    customer: &Customer,
-) -> Result<Outcome, ApiError> {
+pub fn file(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Outcome, ApiError> {
     let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let version = opened.dataset.current.version.to_string();
     // The form names the version and the rows whose price was shown. Neither may differ from what is sold.

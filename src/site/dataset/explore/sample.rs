@@ -2,14 +2,14 @@
 //!
 //! Looks at the rows of the sample and no others.
 
-use crate::catalog::Table;
 use crate::http::errors::ApiError;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
-use crate::query::QueryError;
 use crate::site::dataset::Opened;
 use crate::site::dataset::picked::Picked;
 use crate::site::dataset::preview::{Cell, cells, is_number, sorted_rows, values};
 use crate::site::words::fill;
+use mercato_catalog::Table;
+use mercato_query::QueryError;
 
 use super::view::View;
 

@@ -5,12 +5,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::catalog::{Dataset, Snapshot};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::content::graph_cache::{Edition, GraphEdge, GraphEdges};
 use crate::http::handlers::catalog::related::listed_datasets;
-use crate::ledger::{Relation, Relations};
+use mercato_base::clock::Moment;
+use mercato_catalog::{Dataset, Snapshot};
+use mercato_ledger::{Relation, Relations};
 
 /// The catalog and the relations at one moment, with the edges between its datasets.
 pub struct RelationGraph {

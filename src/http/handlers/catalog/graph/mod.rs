@@ -2,11 +2,10 @@
 //!
 //! Drawn on request and cached until a relation or a dataset changes. Does not depend on the storage of relations.
 
-pub(in crate::http) mod edges;
+pub mod edges;
 
 use serde::Serialize;
 
-use crate::catalog::Language;
 use crate::http::app::App;
 use crate::http::content::graph_cache::{Drawn, GraphEdges};
 use crate::http::errors::ApiError;
@@ -16,11 +15,12 @@ use crate::http::handlers::catalog::related::LISTED_TYPE;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Relation;
-use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
+use mercato_catalog::Language;
+use mercato_ledger::Relation;
+use mercato_ledger::limits::RELATION_WEIGHT_DEFAULT;
 
 /// Paths of this file.
-pub(in crate::http) const ROUTES: &[Route] =
+pub const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/relations/graph", Guard::Public, graph)];
 
 const ONE_HOUR: &str = "public, max-age=3600";

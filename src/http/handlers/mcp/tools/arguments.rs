@@ -6,17 +6,16 @@ use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::catalog::Language;
 use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::http::routing::parameters::nearest;
-use crate::query;
-use crate::words::{NAME_UNKNOWN, any_of, counted, found_text, placed, quoted, whole_number};
+use mercato_base::words::{NAME_UNKNOWN, any_of, counted, found_text, placed, quoted, whole_number};
+use mercato_catalog::Language;
 
 /// Arguments of one call.
 const ARGUMENTS_MAX: usize = 32;
 
 /// The members of the argument object that are not read yet.
-pub(in crate::http::handlers::mcp) struct Arguments {
+pub struct Arguments {
     members: Vec<(String, Box<RawValue>)>,
     known: Vec<&'static str>,
     faults: Vec<ValidationErrorBody>,
@@ -25,7 +24,7 @@ pub(in crate::http::handlers::mcp) struct Arguments {
 
 impl Arguments {
     /// Reads the object; nothing at all is an empty one. Anything else is no call, and the text says why.
-    pub(in crate::http::handlers::mcp) fn read(raw: Option<&RawValue>) -> Result<Self, String> {
+    pub fn read(raw: Option<&RawValue>) -> Result<Self, String> {
         let members = match raw.map(RawValue::get) {
             None | Some("null") => Vec::new(),
             Some(text) => serde_json::Deserializer::from_str(text)
@@ -53,7 +52,7 @@ impl Arguments {
     }
 
     /// The same for a call of a batch in which the calls before it cost so many credits.
-    pub(in crate::http::handlers::mcp) fn after_spending(self, credits: u64) -> Self {
+    pub fn after_spending(self, credits: u64) -> Self {
         Self { spent_before: credits, ..self }
     }
 
@@ -105,7 +104,7 @@ impl Arguments {
     pub(super) fn integer(&mut self, name: &'static str, minimum: u64, maximum: u64, default: u64) -> u64 {
         let Some(raw) = self.take(name) else { return default };
         if let Some(value) =
-            query::whole_number(raw.get()).filter(|value| (minimum..=maximum).contains(value))
+            mercato_query::whole_number(raw.get()).filter(|value| (minimum..=maximum).contains(value))
         {
             return value;
         }
@@ -182,7 +181,7 @@ impl Arguments {
 }
 
 /// The JSON type of a value as written, for messages.
-pub(in crate::http::handlers::mcp) fn kind_of(written: &str) -> &'static str {
+pub fn kind_of(written: &str) -> &'static str {
     match written.as_bytes().first() {
         Some(b'"') => "a string",
         Some(b'{') => "an object",

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::{Arguments, Output, literal};
-use crate::catalog::{Dataset, DatasetVersion, Language};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::{damaged, verified};
@@ -12,7 +11,8 @@ use crate::http::handlers::catalog::schema::{self, ColumnLine};
 use crate::http::handlers::query::price::Price;
 use crate::http::incoming::Incoming;
 use crate::limits::mcp::OFFSET_MAX;
-use crate::words::{counted, shortened};
+use mercato_base::words::{counted, shortened};
+use mercato_catalog::{Dataset, DatasetVersion, Language};
 
 /// Bytes of the description of a dataset.
 const DESCRIPTION_BYTES_MAX: usize = 4_000;

@@ -16,12 +16,12 @@ use crate::http::handlers::query::price::Price;
 use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::ledger::Spending;
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::http::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::limits::mcp::QUERY_ROWS_DEFAULT;
-use crate::query::QueryRequest;
-use crate::words::counted;
+use mercato_base::words::counted;
+use mercato_ledger::Spending;
+use mercato_query::QueryRequest;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -20,15 +20,15 @@ use super::methods::Common;
 use super::revision::Revision;
 use super::rpc::{self, Failure, Reply};
 use crate::access::{Caller, KeyRefusal};
-use crate::catalog::Dataset;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::handlers::catalog::dataset_answer::find_named;
 use crate::http::incoming::Incoming;
 use crate::http::openapi::compact;
-use crate::ledger::Durable;
-use crate::words::{QUOTED_BYTES_MAX, shortened};
 pub(super) use arguments::{Arguments, kind_of};
+use mercato_base::words::{QUOTED_BYTES_MAX, shortened};
+use mercato_catalog::Dataset;
+use mercato_ledger::Durable;
 
 /// Faults of one call that its result names.
 const FAULTS_SHOWN_MAX: usize = 10;
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn lists_bounds_and_defaults_of_limits() {
-        use crate::limits::{http, mcp, search};
+        use crate::limits::{http, mcp};
+        use mercato_search::limits as search;
         let listed: Value = serde_json::from_str(list().unwrap().get()).unwrap();
         let property = |tool: usize, name: &str| listed[tool]["inputSchema"]["properties"][name].clone();
         for (tool, name, maximum, default) in [

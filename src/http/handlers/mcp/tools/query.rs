@@ -15,11 +15,11 @@ use crate::http::handlers::query::query_input::{Asked, Wanted, claim};
 use crate::http::handlers::query::sale::{Buyer, Offer};
 use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
-use crate::ledger::{Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
-use crate::query::Count;
-use crate::words::{counted, grouped};
+use mercato_base::words::{counted, grouped};
+use mercato_ledger::{Receipt, Spending};
+use mercato_query::Count;
 
 /// The arguments that are fields of a query.
 pub(super) const QUERY: [&str; 8] =

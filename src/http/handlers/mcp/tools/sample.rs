@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::rows::Rows;
 use super::{Arguments, Output};
-use crate::catalog::DatasetVersion;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_version;
@@ -15,7 +14,8 @@ use crate::http::incoming::Incoming;
 use crate::http::processor_limit::ProcessorLimit;
 use crate::limits::http::{QUERY_LIMIT_MAX, SAMPLE_ROW_COUNT_MAX};
 use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SAMPLE_ROWS_DEFAULT};
-use crate::words::counted;
+use mercato_base::words::counted;
+use mercato_catalog::DatasetVersion;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

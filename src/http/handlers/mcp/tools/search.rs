@@ -6,18 +6,18 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{Arguments, Output};
-use crate::catalog::{Dataset, Language, Order};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::limits::mcp::{OFFSET_MAX, SUMMARY_BYTES_MAX, TAGS_MAX};
-use crate::limits::search::{
+use mercato_base::words::{counted, shortened};
+use mercato_catalog::{Dataset, Language, Order};
+use mercato_search::Page;
+use mercato_search::limits::{
     QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX,
     RETRY_AFTER_INDEXING_SECONDS,
 };
-use crate::search::Page;
-use crate::search::question::Question;
-use crate::words::{counted, shortened};
+use mercato_search::question::Question;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
