@@ -113,5 +113,13 @@ fn labelled(response: Response, version: &DatasetVersion) -> Response {
 
 fn with_receipt(response: Response, receipt: &Receipt) -> Response {
     let response = response.with_credits(receipt.charged, receipt.remaining);
-    if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
+    let response =
+        if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response };
+    match receipt.paid_before {
+        0 => response,
+        rows => response.with_warning(format!(
+            "{} paid for on the site within the last 24 hours and not charged again",
+            if rows == 1 { "1 row was".to_owned() } else { format!("{rows} rows were") }
+        )),
+    }
 }

@@ -22,7 +22,7 @@ use crate::api::routing::router::{Guard, Route};
 use crate::limits::api::STREAM_LIMIT_MAX;
 use mercato_base::words::placed;
 use mercato_catalog::Dataset;
-use mercato_ledger::{Reservation, Spending};
+use mercato_ledger::{Reservation, Spending, ViewRows};
 use mercato_query::render::{Format, Output};
 use mercato_query::{Count, QueryRequest};
 
@@ -133,7 +133,7 @@ impl SetAside {
         let limit = query.plan().limit();
         let spending = Spending::Rows { limit };
         if !claimed.is_paid {
-            app.ledger.can_afford_anything(account, key, spending, None, at)?;
+            buyer.refuse_poor(app, &query, claimed)?;
         }
         let total = query.told_total()?;
         let known = total.and_then(Count::exact).unwrap_or(u64::MAX).saturating_sub(query.plan().offset());
@@ -145,7 +145,12 @@ impl SetAside {
             query.told_rows()?.at_most
         };
         let free_queries = app.ledger.free_plan().queries_for(limit);
-        let reservation = app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed))?;
+        // The whole view, if its rows cannot be more than the limit.
+        let matches = known.min(query.plan().table().row_count().into());
+        let is_whole = query.plan().is_from_start() && matches <= limit;
+        let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
+        let view = buyer.view_of(app, query.viewed(of_view), rows)?;
+        let reservation = app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed, view))?;
         Ok(Self { reservation, total })
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         _ => page.next_cursor.clone(),
     };
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
-    let (receipt, durable) = offer.charge(charged_rows)?.complete()?;
+    let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
     request.log.rows = Some(charged_rows);
     request.log.credits = Some(receipt.charged);
