@@ -64,9 +64,8 @@ build_sbom() {
 
 # In a copy, because npm writes the version into package.json.
 build_npm() {
-    local folder
     folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' RETURN
+    trap 'rm -rf "$folder"' EXIT
     rm -f dist/mercato-client-*.tgz
     git ls-files clients/typescript | tar -c -T - | tar -x -C "$folder"
     cd "$folder/clients/typescript"

@@ -22,7 +22,7 @@ pub use values::{Secret, byte_size};
 use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
-use crate::limits::http::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX, WORK_SECONDS};
+use crate::limits::api::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX, WORK_SECONDS};
 use mercato_catalog::releases::Prefetch;
 use mercato_ledger::ChargeDurability;
 use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};

@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use crate::access::{
     AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInControl, TrustedProxies,
 };
-use crate::branding::{Branding, BrandingError};
-use crate::config::{Secret, Settings, SignUp};
-use crate::http::{
+use crate::api::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
     metrics_service, needs_key, public_service, work_of,
 };
+use crate::branding::{Branding, BrandingError};
+use crate::config::{Secret, Settings, SignUp};
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use crate::site;
 use front::{Front, FrontPlan};

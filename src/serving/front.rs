@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::access::client_block;
-use crate::http::{App, Service, Workers, presented_key};
+use crate::api::{App, Service, Workers, presented_key};
 use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Refusal, Slots,

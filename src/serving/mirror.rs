@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{StartError, database, part, upkeep};
+use crate::api::App;
 use crate::config::Settings;
-use crate::http::App;
 use mercato_catalog::objects::{ObjectStore, StoreAddress};
 use mercato_catalog::releases::{Mirror, MirrorOptions, Prepared};
 use mercato_catalog::{Catalog, DataDirectory};

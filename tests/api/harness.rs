@@ -178,7 +178,8 @@ impl Site {
         let free_queries = ledger.free_plan().queries_per_month;
         let (account, dataset) = (ledger.account(account).unwrap(), "cities".to_owned());
         let (key, claim, request_id, at, rows) = (None, None, "test".to_owned(), now(), 0);
-        let request = ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, at };
+        let request =
+            ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, view: None, at };
         let used: Vec<_> = (0..free_queries).map(|_| ledger.charge(&request).unwrap()).collect();
         used.into_iter().for_each(|one| drop(one.durable().unwrap()));
     }

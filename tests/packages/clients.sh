@@ -19,7 +19,8 @@ python3 -m pip --python "$folder/venv/bin/python" install --quiet dist/mercato-*
 packaging/build.sh npm
 mkdir "$folder/npm"
 echo '{"private": true, "type": "module"}' >"$folder/npm/package.json"
-npm install --silent --no-audit --no-fund --prefix "$folder/npm" dist/mercato-client-*.tgz
+package=$(realpath dist/mercato-client-*.tgz)
+(cd "$folder/npm" && npm install --silent --no-audit --no-fund "$package")
 cat >"$folder/npm/check.mjs" <<'END'
 import { readFileSync } from "node:fs";
 import { Client } from "@mercato/client";

@@ -275,6 +275,7 @@ fn names_key_in_usage_and_entries() {
             dataset: "sales".to_owned(),
             request_id: "test".to_owned(),
             claim: None,
+            view: None,
             at: now,
         };
         ledger.charge(&order).and_then(Pending::durable).unwrap();

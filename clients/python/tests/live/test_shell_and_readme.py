@@ -71,6 +71,21 @@ def test_rows_for_scripts(live: Live, folder: Path) -> None:
     assert "o_totalprice" in run(live, "show", "tpch-orders").stdout
 
 
+def test_commands_for_scripts(live: Live, folder: Path) -> None:
+    """Those that were methods only, and a count beyond the rows of a first page."""
+    listed = json.loads(run(live, "list", "--sort", "title", "--json").stdout)
+    assert len(listed) == len({one["slug"] for one in listed}) >= 20
+    assert run(live, "sample", "tpch-orders").stdout.count("\n") == 101
+    assert json.loads(run(live, "account", "--json").stdout)["plan"] == "prepaid"
+    assert "prepaid" in run(live, "account").stdout
+    assert json.loads(run(live, "usage", "--days", "1", "--json").stdout)["days"] == 1
+    assert "total" in run(live, "usage").stdout
+    assert run(live, "query", "tpch-orders", "--count").stdout == f"{ORDERS}\n"
+    few = json.loads(run(live, "query", "tpch-orders", "--count", "--json", "--filter",
+                         '{"o_totalprice_min": 200000}').stdout)
+    assert 100 < few["rows"] == few["credits"] < ORDERS
+
+
 def test_faults_for_scripts(live: Live, folder: Path) -> None:
     wrong = run(live, "query", "tpch-orders", "--yes", MERCATO_API_KEY="mk_wrong")
     assert wrong.returncode == 1
@@ -79,6 +94,7 @@ def test_faults_for_scripts(live: Live, folder: Path) -> None:
     assert wrong.stderr.count("\n") == 1
     nowhere = run(live, "search", "a b", MERCATO_URL="http://127.0.0.1:1")
     assert nowhere.returncode == 1
+    assert nowhere.stderr.startswith("mercato-client: http://127.0.0.1:1: ")
     assert nowhere.stderr.count("\n") == 1
     assert run(live, "nothing").returncode == 2
     assert run(live, "--version").stdout == f"mercato-client {mercato.__version__}\n"
