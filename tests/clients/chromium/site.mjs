@@ -173,7 +173,7 @@ async function openPage(context, where, status = 200, base = url) {
     const why = request.failure()?.errorText;
     // The browser fetches the icon last, and gives it up when the next page is opened.
     // A file that is downloaded ends the opening of a page in the same way.
-    const isLeft = why === "net::ERR_ABORTED" && /\/assets\/icon\.|\/explore\/download\?/.test(request.url());
+    const isLeft = why === "net::ERR_ABORTED" && /\/assets\/icon\.|\/explore\/download(\?|$)/.test(request.url());
     if (!isLeft) faults.push(`${where}: ${request.url()} ${why}`);
   });
   page.on("request", (request) => {
