@@ -1,7 +1,7 @@
 //! Steps of payments that the books and a plain model take side by side, with spending between them. Does not depend on where
 //! histories come from.
 
-use mercato::ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};
+use mercato_ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};
 
 use crate::desk::{Desk, charge, noon};
 use crate::payments::{ask, closed, disputed, payment_of, refunded, tell};
