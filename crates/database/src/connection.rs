@@ -16,9 +16,9 @@ use postgres::{NoTls, Row, Statement};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{DatabaseAddress, innermost};
-use super::tls::Encryption;
 
 /// How long all of a connection may take until its first statement: every address of the host, encryption and the start of the
 /// session.
@@ -218,7 +218,7 @@ async fn connect(
 
 async fn connect_to(
     config: &Config,
-    encryption: Option<&Encryption>,
+    encryption: Option<&MakeRustlsConnect>,
 ) -> Result<(Client, Served), postgres::Error> {
     Ok(match encryption {
         None => {
