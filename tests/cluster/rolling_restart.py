@@ -3,12 +3,15 @@
 
     tests/books/postgres.sh python tests/cluster/rolling_restart.py --binaries target/debug
 
-No server is marked `down`. Meanwhile customers read, page with POST and GET, and stream. Exit code 0 only if every request was
-answered 200 and every row was paid once. Needs nginx, and a database in MERCATO_TEST_POSTGRES.
+No server is marked `down`. Meanwhile customers read, page with POST and GET, and stream. Then one server is 503 for everything, as
+for a version that its full disk does not take. Exit code 0 only if every request was answered 200 while servers restarted, and every
+row was paid once; and if another server answered each GET that was 503, while each POST was sent once. Needs nginx, and a database
+in MERCATO_TEST_POSTGRES.
 """
 
 import argparse
 import http.client
+import http.server
 import json
 import os
 import shutil
@@ -93,6 +96,27 @@ def ask(port: int, method: str, target: str, body: str | None, headers: dict[str
         connection.close()
 
 
+class Unable(http.server.BaseHTTPRequestHandler):
+    """A server that is 503 for everything."""
+
+    protocol_version = "HTTP/1.1"
+    asked: Counter[str] = Counter()
+
+    def do_GET(self) -> None:
+        """Reads the request and answers."""
+        self.asked[self.command] += 1
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(503)
+        self.send_header("Retry-After", "1")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_POST = do_GET
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+
 class Shop:
     """The servers, their books and their customers."""
 
@@ -113,6 +137,7 @@ class Shop:
         self.lock = threading.Lock()
         self.answered: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
+        self.keys: list[str] = []
 
     def tools(self, *arguments: Any) -> Any:
         """What an operator's command prints."""
@@ -166,6 +191,23 @@ class Shop:
                 seconds.append(time.monotonic() - began)
         return seconds
 
+    def meet_unable(self, balancer: Balancer, keys: list[str]) -> list[str]:
+        """Asks where one of two servers is 503 for everything. Returns what is wrong."""
+        statuses: dict[str, Counter[int]] = {kind: Counter() for kind in ("reads", "pages", "pages with GET")}
+        for kind, counts in statuses.items():
+            method, target, body, _ = ASKS[kind]
+            for key in keys:
+                headers = {"X-Api-Key": key, "Content-Type": "application/json"}
+                counts[ask(balancer.port, method, target, body, headers)[0]] += 1
+        passed_on, refused = Unable.asked["GET"], statuses["pages"][503]
+        print(f"one server is unable: {passed_on} GETs were passed on, {refused} of {len(keys)} POSTs were 503")
+        found = [f"{kind}: {dict(statuses[kind])}" for kind in ("reads", "pages with GET") if set(statuses[kind]) != {200}]
+        if passed_on == 0 or refused == 0 or not set(statuses["pages"]) <= {200, 503}:
+            found.append(f"{passed_on} GETs met the server, and POSTs were {dict(statuses['pages'])}")
+        if Unable.asked["POST"] != refused:
+            found.append(f"the server had {Unable.asked['POST']} POSTs, and {refused} were answered 503")
+        return found
+
     def wait_until_known(self, keys: list[str]) -> None:
         """Until every server has heard of the keys."""
         deadline = time.monotonic() + SECONDS_MAX
@@ -198,6 +240,7 @@ class Shop:
             found.append(f"{paid} credits were charged for {expected} rows")
         if "Connection refused" not in balancer.log.read_text():
             found.append("no request met a server that was away: nothing was tried")
+        self.keys = [key for _, _, key in customers]
         print(f"{len(seconds)} restarts of {min(seconds):.1f} to {max(seconds):.1f} s; answered: {dict(self.answered)}, {paid} credits")
         return found
 
@@ -209,17 +252,23 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mercato-restart.") as name:
         shop = Shop(given.binaries.resolve(), Path(name), os.environ["MERCATO_TEST_POSTGRES"])
-        balancer = None
+        balancers = []
         try:
             for server in shop.servers:
                 server.start()
             addresses = [f"127.0.0.1:{server.port}" for server in shop.servers]
-            balancer = Balancer(Path(name) / "nginx", addresses, "nginx-cluster.conf")
-            faults = shop.run(balancer)
+            balancers.append(Balancer(Path(name) / "nginx", addresses, "nginx-cluster.conf"))
+            faults = shop.run(balancers[0])
+            with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unable) as unable:
+                threading.Thread(target=unable.serve_forever, daemon=True).start()
+                addresses = [f"127.0.0.1:{unable.server_port}", addresses[0]]
+                balancers.append(Balancer(Path(name) / "nginx-unable", addresses, "nginx-cluster.conf"))
+                faults += shop.meet_unable(balancers[1], shop.keys)
+                unable.shutdown()
         finally:
             for server in shop.servers:
                 server.kill()
-            if balancer is not None:
+            for balancer in balancers:
                 balancer.stop()
     for fault in faults:
         print(f"FAULT {fault[:1000]}", file=sys.stderr)
