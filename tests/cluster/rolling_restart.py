@@ -4,9 +4,9 @@
     tests/books/postgres.sh python tests/cluster/rolling_restart.py --binaries target/debug
 
 No server is marked `down`. Meanwhile customers read, page with POST and GET, and stream. Then one server is 503 for everything, as
-for a version that its full disk does not take. Exit code 0 only if every request was answered 200 while servers restarted, and every
-row was paid once; and if another server answered each GET that was 503, while each POST was sent once. Needs nginx, and a database
-in MERCATO_TEST_POSTGRES.
+for a version that its full disk does not take. Exit code 0 only if every request was answered 200 while servers restarted, and
+every row was paid once; and if another server answered each GET that was 503, while each POST was sent once. Needs nginx, and a
+database in MERCATO_TEST_POSTGRES.
 """
 
 import argparse
@@ -142,7 +142,8 @@ class Shop:
     def tools(self, *arguments: Any) -> Any:
         """What an operator's command prints."""
         command = [str(part) for part in (self.binaries / "mercato-tools", *arguments, "--json")]
-        outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=SECONDS_MAX)
+        outcome = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                                 timeout=SECONDS_MAX)
         if outcome.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr}")
         return json.loads(outcome.stdout or "null")
@@ -234,14 +235,15 @@ class Shop:
                 thread.join()
         found = [f"{count} times {what}" for what, count in self.lost.items()]
         expected = sum(ASKS[kind][3] * count for kind, count in self.answered.items())
-        credits = sum(self.tools("account", "show", "--account", account, "--books", self.books)["credits"] for _, account, _ in customers)
-        paid = len(customers) * BOUGHT - credits
+        shown = [self.tools("account", "show", "--account", account, "--books", self.books) for _, account, _ in customers]
+        paid = len(customers) * BOUGHT - sum(account["credits"] for account in shown)
         if paid != expected:
             found.append(f"{paid} credits were charged for {expected} rows")
         if "Connection refused" not in balancer.log.read_text():
             found.append("no request met a server that was away: nothing was tried")
         self.keys = [key for _, _, key in customers]
-        print(f"{len(seconds)} restarts of {min(seconds):.1f} to {max(seconds):.1f} s; answered: {dict(self.answered)}, {paid} credits")
+        print(f"{len(seconds)} restarts of {min(seconds):.1f} to {max(seconds):.1f} s; "
+              f"answered: {dict(self.answered)}, {paid} credits")
         return found
 
 

@@ -272,8 +272,8 @@ impl Client {
         read(sent)
     }
 
-    /// The outcome of an upload. A store may refuse it before it has read the bytes, and close the connection under them: the reason
-    /// is lost then, and asked for again without bytes.
+    /// The outcome of an upload. A store may refuse it before it has read the bytes, and close the connection under
+    /// them: the reason is lost then, and asked for again without bytes.
     fn explained<T>(&self, name: &ObjectName, put: Result<T, ObjectError>) -> Result<T, ObjectError> {
         match put {
             Err(away @ ObjectError::Away { .. }) => Err(self.refusal(name).unwrap_or(away)),

@@ -15,7 +15,8 @@ const LAGGING: &str =
     "SELECT name FROM server WHERE lease_until > clock_timestamp() AND loaded_generation < $1 ORDER BY id";
 const SERVING: &str =
     "SELECT count(*) FROM server WHERE lease_until > clock_timestamp() AND loaded_generation >= $1";
-const LOADED: &str = "UPDATE server SET loaded_generation = $2, lacking = $3 WHERE id = $1 AND (loaded_generation, lacking) IS DISTINCT FROM ($2, $3)";
+const LOADED: &str = "UPDATE server SET loaded_generation = $2, lacking = $3 \
+    WHERE id = $1 AND (loaded_generation, lacking) IS DISTINCT FROM ($2, $3)";
 
 /// What waiting for the servers came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
