@@ -218,6 +218,7 @@ def test_scan_equals_a_filter_of_the_whole(live: Live) -> None:
             if kind.is_decimal() or kind.is_integer():
                 conditions += [c(name) > 12.5, c(name) >= 12.25, c(name) <= 0.1, c(name) == 7.0, c(name) < -3.75]
         conditions += [(c("flag") | (c("price") > 5)) & (c("small") > 0) & c("word").is_null(),
+                       (c("number") == 1) | ((c("number") > 5) & ((c("number") < 9) | ((c("small") > 2) & c("flag")))),
                        ((c("double") > 3) & c("flag")) | ((c("day") < date(1970, 1, 1)) & (c("single") < 9))]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
