@@ -243,6 +243,23 @@ def test_scan_pays_for_what_it_needs(live: Live, paid: Paid) -> None:
         assert paid() == rows.height + 7 + 100
 
 
+def test_duckdb_reads_by_ranges_and_pays_once(live: Live, paid: Paid) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with live.client() as client, duckdb.connect() as connection:
+        connection.register_filesystem(client.filesystem(max_credits=LINES))
+        question = """SELECT o_orderstatus, count(*), sum(l_quantity) FROM 'mercato://tpch-lineitem.parquet'
+                      JOIN 'mercato://tpch-nation.parquet' ON n_nationkey = 0
+                      JOIN 'mercato://tpch-orders/1.0.0.parquet' ON o_orderkey = l_orderkey GROUP BY 1"""
+        found = connection.sql(question).fetchall()
+        assert sorted(found) == sorted(connection.sql(question).fetchall())
+        first = paid()
+        lines = client.dataset("tpch-lineitem").query(columns=["l_quantity"]).to_arrow()
+        assert sum(row[1] for row in found) == LINES
+        assert sum(row[2] for row in found) == sum(lines.column("l_quantity").to_pylist())
+    # Earlier tests may have paid for one of these files.
+    assert first <= LINES + ORDERS + 25
+
+
 def test_values_of_every_type(live: Live) -> None:
     """Beside the Parquet file that was published. A server without Arrow prints NaN and infinity as null."""
     parquet = pytest.importorskip("pyarrow.parquet")
