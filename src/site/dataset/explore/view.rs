@@ -2,7 +2,7 @@
 //!
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
-use crate::limits::http::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::api::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::site::snippets::Json;
 use mercato_catalog::{FormatError, Table};
 use mercato_query::{QueryError, QueryRequest, Selections, Stop, WorkLimit};
@@ -86,6 +86,12 @@ impl View {
             QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
         mercato_query::plan(&request, table, "", work)?.retain(&mut rows)?;
         Ok(Some(rows))
+    }
+
+    /// The filters in their canonical form; nothing where they are refused.
+    pub(super) fn filter_text(&self) -> Option<String> {
+        let request = QueryRequest::from_json(self.body(1).line().as_bytes(), QUERY_LIMIT_MAX);
+        request.ok().map(|request| request.filter_text())
     }
 
     fn question(&self) -> Vec<(String, Json)> {
