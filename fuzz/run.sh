@@ -45,6 +45,8 @@ for target in "${targets[@]}"; do
     dictionary=()
     [[ -f dictionaries/$target.dict ]] && dictionary=("-dict=dictionaries/$target.dict")
     limits=("-timeout=$timeout_seconds" "-rss_limit_mb=$memory_mebibytes" "-max_len=65536")
+    # A decoder that takes too much ends the worker of a conversion, and here a process of its own.
+    [[ $target == parquet_convert ]] && limits+=("-fork=1" "-ignore_ooms=1" "-ignore_timeouts=1")
     log=target/$target.log
     if ! "target/$host/release/$target" "corpus/$target" "seeds/$target" "${dictionary[@]}" "${limits[@]}" \
         "-max_total_time=$seconds" "-seed=${FUZZ_SEED:-0}" "-artifact_prefix=artifacts/$target/" -print_final_stats=1 \

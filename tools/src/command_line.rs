@@ -6,6 +6,7 @@ use crate::books::{self, BooksCommand};
 #[cfg(target_os = "linux")]
 use crate::commands::loadgen;
 use crate::commands::{convert, datasets, demo, diff, export, inspect, models, publish, search, verify};
+use crate::convert::isolation::{WORKER_COMMAND, worker};
 use crate::failure::Failure;
 
 /// Puts datasets into mercato: converts Parquet, Arrow and text files, publishes versions, manages accounts, keys and credits.
@@ -52,12 +53,11 @@ pub enum Command {
     Loadgen(loadgen::LoadgenArguments),
     #[command(flatten)]
     Books(BooksCommand),
+    #[command(name = WORKER_COMMAND, hide = true)]
+    ConvertWorker,
 }
 
 /// Runs one command.
-///
-/// # Errors
-/// When the command fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {
@@ -78,5 +78,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         #[cfg(target_os = "linux")]
         Command::Loadgen(command) => loadgen::run(command, json),
         Command::Books(command) => books::run(command, json),
+        Command::ConvertWorker => worker::run(),
     }
 }
