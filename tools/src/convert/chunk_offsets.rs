@@ -12,9 +12,6 @@ const UNCOUNTED_HEADER_BYTES_MAX: u64 = 100;
 const COUNTED_SINCE: [u64; 3] = [1, 2, 9];
 
 /// Corrects the offset of every chunk to the start of its first page.
-///
-/// # Errors
-/// When the Parquet library refuses the corrected metadata.
 pub fn with_true_starts(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
     let is_false = |chunk: &ColumnChunkMetaData| {
         let (dictionary, data) = (chunk.dictionary_page_offset(), chunk.data_page_offset());
