@@ -9,7 +9,6 @@ use super::id::{AccountId, KeyId, ReservationId};
 use super::paid_view::PaidView;
 use super::relation::{Relation, RelationKey};
 use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
-use super::usage::Usage;
 use crate::api_key::KeyHash;
 use crate::checkout::{Checkout, CheckoutId, Paid};
 use crate::closing::Closing;
@@ -24,6 +23,7 @@ use crate::request::ViewRows;
 use crate::reversal::{Dispute, DisputeOutcome, Reversal};
 use crate::session_record::SessionRecord;
 use crate::token::TokenHash;
+use crate::usage::Usage;
 use mercato_base::clock::{Moment, UtcDay, UtcMonth};
 
 const AT: Moment = Moment::from_unix_millis(1_795_228_297_123);

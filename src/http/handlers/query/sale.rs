@@ -15,7 +15,8 @@ use crate::limits::http::QUERY_LIMIT_MAX;
 use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, DatasetVersion, FormatError};
 use mercato_ledger::{
-    AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows, Viewed,
+    AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows,
+    Viewed,
 };
 use mercato_query::{Count, Page, QueryRequest};
 
@@ -71,12 +72,7 @@ impl<'b> Buyer<'b> {
 
     /// The view as the books need it for so many of its rows: always on the site, whose payments are remembered, and elsewhere
     /// where some of the rows were paid there.
-    pub fn view_of(
-        &self,
-        app: &App,
-        viewed: Viewed,
-        rows: u64,
-    ) -> Result<Option<Viewed>, ChargeError> {
+    pub fn view_of(&self, app: &App, viewed: Viewed, rows: u64) -> Result<Option<Viewed>, ChargeError> {
         if self.key.is_none() {
             return Ok(Some(viewed.on_site()));
         }
