@@ -19,7 +19,6 @@ use crate::plan::predicate::Filter;
 use crate::plan::resolve::{ResolveError, column_named, resolve};
 use crate::plan::sort_support::SortSupport;
 use crate::request::cursor::{Binding, Cursor, invalid};
-use crate::request::filter::Expression;
 use crate::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::request::{QueryRequest, SortDirection};
 use crate::work_limit::{SearchError, Stop, WorkLimit};

@@ -1,6 +1,6 @@
 //! Queries: pages of rows, their estimates and their charges.
 
-pub(super) mod checked_query;
+pub mod checked_query;
 pub(super) mod credits_warning;
 pub mod estimate;
 pub mod page_answer;
