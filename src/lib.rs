@@ -1,8 +1,8 @@
 //! The mercato server.
 pub mod access;
+pub mod api;
 pub mod branding;
 pub mod config;
-pub mod http;
 pub mod limits;
 pub mod logging;
 pub mod memory;

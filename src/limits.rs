@@ -21,8 +21,8 @@ pub mod access {
     pub const PASSWORD_CHARS_MAX: usize = 128;
 }
 
-/// Bounds of the HTTP layer (`http/`).
-pub mod http {
+/// Bounds of the HTTP layer (`api/`).
+pub mod api {
     /// Rows of a page at most.
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
@@ -36,7 +36,7 @@ pub mod http {
     /// Texts searched for one free count: entries of a dictionary, else rows.
     pub const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
     /// Seconds of processor time that one search may take. `--work-seconds`.
-    pub const WORK_SECONDS: u64 = 2;
+    pub const WORK_SECONDS: f64 = 2.0;
     /// Milliseconds of processor time of a search whose client has ended its sending side; a longer one is stopped.
     pub const HALF_CLOSED_WORK_MILLIS: u64 = 10;
     /// Rows of a sample at most.
@@ -66,7 +66,7 @@ pub mod http {
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
 }
 
-/// Bounds of the Model Context Protocol and of `llms.txt` (`http/handlers/mcp/`, `http/handlers/discovery/`).
+/// Bounds of the Model Context Protocol and of `llms.txt` (`api/handlers/mcp/`, `api/handlers/discovery/`).
 pub mod mcp {
     /// Tags that a search names.
     pub const TAGS_MAX: usize = 8;

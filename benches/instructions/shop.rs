@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
-use mercato::http::{AdminToken, App, Documents, Service, public_service};
+use mercato::api::{AdminToken, App, Documents, Service, public_service};
 use mercato::logging::{self, LogGuard};
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use mercato_base::clock::{Moment, TestClock, UtcDay};
@@ -83,11 +83,11 @@ impl Shop {
             clock: clock.clone(),
             low_balance_credits: 0,
             selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
-            metrics: mercato::http::Metrics::default(),
+            metrics: mercato::api::Metrics::default(),
             documents: Documents::new(None, now),
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
-            graph: mercato::http::GraphCache::default(),
+            graph: mercato::api::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
             payments: Arc::default(),

@@ -1,7 +1,7 @@
 //! Refusals of the event loop, in the form of the API.
 
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_net::{HeadError, Refusal};
 
 /// The answer to a refusal.

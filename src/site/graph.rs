@@ -10,11 +10,11 @@ use super::frame::{Frame, Section};
 use super::url::Url;
 use super::visit::Visit;
 use super::words::{fill, words};
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::http::{App, GraphEdge, RelationGraph};
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::api::{App, GraphEdge, RelationGraph};
 use mercato_catalog::{Dataset, Language};
 
 /// Paths of this file.

@@ -9,11 +9,11 @@ use super::entry::whole;
 use super::frame::{Frame, Section};
 use super::visit::Visit;
 use super::words::fill;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
 use mercato_base::clock::Moment;
 use mercato_ledger::Health;
 

@@ -1,4 +1,4 @@
-// Generated from src/http/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.
+// Generated from src/api/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.
 
 /** The account of the key that asks. */
 export interface Account {

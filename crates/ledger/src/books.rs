@@ -37,10 +37,10 @@ use super::usage::UsageLine;
 use mercato_base::clock::{Moment, UtcDay};
 
 /// The outcome of an operation, or why it was refused.
-pub(super) type Outcome<T> = Result<Pending<T>, ChargeError>;
+pub type Outcome<T> = Result<Pending<T>, ChargeError>;
 
 /// Books.
-pub(super) trait Books: Send + Sync {
+pub trait Books: Send + Sync {
     /// Sells the rows of a page.
     fn charge(&self, request: &ChargeRequest) -> Outcome<Receipt>;
     /// Sells a part of a file.

@@ -20,7 +20,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    pub(super) fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
+    pub fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
         Reservation { books, reserved, is_settled: false }
     }
 

@@ -2,8 +2,8 @@
 
 use super::area::Area;
 use super::words::AccountWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
+use crate::api::App;
+use crate::api::errors::ApiError;
 use crate::site::frame::NavLink;
 use crate::site::url::Url;
 use crate::site::visit::Visit;

@@ -33,8 +33,8 @@ pub mod signing;
 mod usage;
 pub mod words;
 
-use crate::http::incoming::Method;
-use crate::http::routing::router::{Guard, Route};
+use crate::api::incoming::Method;
+use crate::api::routing::router::{Guard, Route};
 use api_keys::{key, keys};
 use buying::{offer, purchase, receipt};
 pub(super) use form::Form;

@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -93,7 +93,7 @@ fn columns(opened: &Opened<'_>, page: usize) -> Result<Vec<Column>, ApiError> {
     let (dataset, words) = (&opened.dataset, opened.words);
     let table = &dataset.current.table;
     let writer = Writer { words, numbers: opened.visit.numbers };
-    let examples = crate::http::examples(&dataset.current).map_err(|error| opened.damaged(&error))?;
+    let examples = crate::api::examples(&dataset.current).map_err(|error| opened.damaged(&error))?;
     let first = page.saturating_sub(1).saturating_mul(COLUMNS_PER_PAGE);
     let metas = table.columns().iter().enumerate().skip(first).take(COLUMNS_PER_PAGE);
     metas

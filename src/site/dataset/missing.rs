@@ -2,10 +2,10 @@
 
 use askama::Template;
 
-use crate::http::App;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
@@ -78,7 +78,7 @@ pub(super) fn answer(
 pub(super) fn unknown_tab(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let (words, visit) = (opened.words, opened.visit);
     if !opened.request.prefers_html() {
-        return Err(crate::http::unknown_path(opened.app));
+        return Err(crate::api::unknown_path(opened.app));
     }
     let typed = opened.request.path_parameter(1);
     let meant = nearest_slug(typed, Tab::ALL.iter().map(|tab| tab.name()).filter(|name| !name.is_empty()));

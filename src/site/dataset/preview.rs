@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use askama::Template;
 use serde_json::value::RawValue;
 
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
+use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -162,7 +162,7 @@ struct Sample {
 
 impl Sample {
     fn read(table: &Table, shown: &[usize], sorting: Option<Sorting>) -> Result<Self, FormatError> {
-        let numbers = crate::http::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
+        let numbers = crate::api::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
         let numbers = match sorting {
             None => numbers,
             Some(Sorting { column, descending }) => sorted_rows(table, &numbers, column, descending)?,

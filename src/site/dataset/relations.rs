@@ -4,8 +4,8 @@
 
 use askama::Template;
 
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::plots::{Neighbours, Spoke};
@@ -101,7 +101,7 @@ fn curated(opened: &Opened<'_>, snapshot: &Snapshot, relations: &Relations) -> V
 
 /// The datasets that the manifest lists.
 fn listed(opened: &Opened<'_>, snapshot: &Snapshot) -> Vec<Related> {
-    crate::http::listed_datasets(&opened.dataset, snapshot).map(|dataset| named(opened, dataset)).collect()
+    crate::api::listed_datasets(&opened.dataset, snapshot).map(|dataset| named(opened, dataset)).collect()
 }
 
 fn named(opened: &Opened<'_>, dataset: &Dataset) -> Related {

@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown::{self, Shown};

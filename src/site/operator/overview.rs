@@ -4,10 +4,10 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, HistorySample, Totals};
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, HistorySample, Totals};
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;

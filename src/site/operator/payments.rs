@@ -6,10 +6,10 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::buying::offer::state;
 use crate::site::account::buying::words::BuyingWords;

@@ -1,7 +1,7 @@
 //! How long caches may keep a page: the only place that writes `Cache-Control` for the site.
 
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use mercato_base::clock::Moment;
 
 /// The life of a page in caches.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mercato::limits::http::{
+use mercato::limits::api::{
     LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, QUERY_LIMIT_MAX, RELATED_LIMIT_DEFAULT, RELATED_LIMIT_MAX,
     SAMPLE_ROW_COUNT_MAX, STREAM_LIMIT_MAX, TAGS_LIMIT_DEFAULT, TAGS_LIMIT_MAX,
 };

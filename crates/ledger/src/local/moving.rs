@@ -7,24 +7,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::ChargeDurability;
-use super::super::audit::AuditReport;
-use super::super::changes::Changes;
-use super::super::checkout::Checkout;
-use super::super::checkpoint::{Pair, io};
-use super::super::claim::expires_at;
-use super::super::codec::{DecodeError, Record};
-use super::super::directory::Directory;
-use super::super::entry::Entry;
-use super::super::error::OpenError;
-use super::super::key_space;
-use super::super::log::{BATCH_HEAD_BYTES, Log, OpenOptions, open_log};
-use super::super::moving::{Item, MoveError, Source, Take, Target, beside, travels};
-use super::super::state::{LiveStreams, Read, Written, read_batch};
 use super::LocalBooks;
 use super::lock::{self, Lock};
 use super::opening::{Opened, Opening, log_folder, log_path};
 use super::reading::audit;
+use crate::ChargeDurability;
+use crate::audit::AuditReport;
+use crate::changes::Changes;
+use crate::checkout::Checkout;
+use crate::checkpoint::{Pair, io};
+use crate::claim::expires_at;
+use crate::codec::{DecodeError, Record};
+use crate::directory::Directory;
+use crate::entry::Entry;
+use crate::error::OpenError;
+use crate::key_space;
+use crate::log::{BATCH_HEAD_BYTES, Log, OpenOptions, open_log};
+use crate::moving::{Item, MoveError, Source, Take, Target, beside, travels};
+use crate::state::{LiveStreams, Read, Written, read_batch};
 use mercato_base::clock::Moment;
 
 /// Entries of one batch of the log.

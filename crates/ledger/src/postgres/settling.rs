@@ -30,13 +30,13 @@ const IDENTITY: &str =
 type Numbers = HashMap<i32, u64>;
 
 /// What tells these books from others.
-pub(super) fn identity(connection: &mut Connection) -> Result<i64, Trouble> {
+pub fn identity(connection: &mut Connection) -> Result<i64, Trouble> {
     Ok(connection.first(IDENTITY, &[])?.map_or(0, |row| row.get(0)))
 }
 
 impl Core {
     /// Has charges taken back that former processes left in doubt, as far as they were applied.
-    pub(super) fn settle_left(&self, now: Moment) -> Result<(), OpenError> {
+    pub fn settle_left(&self, now: Moment) -> Result<(), OpenError> {
         let Some(journal) = &self.batches.journal else { return Ok(()) };
         let left = journal.take_over();
         let left = left.map_err(|error| OpenError::Start(format!("charges left in doubt: {error}")))?;

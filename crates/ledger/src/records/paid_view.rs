@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
-use mercato_base::clock::Moment;
-use crate::request::{ViewRows, short_hash};
 use crate::limits::PAID_VIEW_ROWS_MAX;
+use crate::request::{ViewRows, short_hash};
+use mercato_base::clock::Moment;
 
 /// The payments for one view.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

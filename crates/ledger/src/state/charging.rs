@@ -2,14 +2,14 @@
 //!
 //! Decides first and changes afterwards, so a refused operation leaves no trace.
 
-use super::super::account::Payment;
-use super::super::entry::{Entry, EntryKind};
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::request::{ChargeRequest, Receipt, Undo};
 use super::State;
 use super::claiming::{Claimed, a_day_after};
+use crate::account::Payment;
+use crate::entry::{Entry, EntryKind};
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
+use crate::request::{ChargeRequest, Receipt, Undo};
 use mercato_base::clock::Moment;
 
 impl State {
@@ -41,11 +41,7 @@ impl State {
 
     /// The payment of the rows of an answer beyond those that were paid on the site. One that has no others costs nothing, and
     /// no free query.
-    pub(super) fn price(
-        &mut self,
-        request: &ChargeRequest,
-        paid_before: u64,
-    ) -> Result<Payment, ChargeError> {
+    pub fn price(&mut self, request: &ChargeRequest, paid_before: u64) -> Result<Payment, ChargeError> {
         if paid_before > 0 && paid_before >= request.rows {
             return Ok(Payment::Credits(0));
         }
@@ -92,7 +88,7 @@ impl State {
     }
 
     /// Takes the payment of so many rows, unless it was paid before, and counts the response.
-    pub(super) fn sell(
+    pub fn sell(
         &mut self,
         request: &ChargeRequest,
         rows: u64,
@@ -127,13 +123,13 @@ impl State {
     }
 
     /// The receipt of the charge.
-    pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
+    pub fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
         let remaining = self.account(undo.account)?.record.balance.credits;
         Ok(Receipt { charged: undo.credits, remaining, replayed, paid_before: 0, caps, undo })
     }
 
-    pub(super) fn use_free_query(
+    pub fn use_free_query(
         &mut self,
         account: AccountId,
         month: mercato_base::clock::UtcMonth,
@@ -146,6 +142,6 @@ impl State {
 }
 
 /// Credits as an amount. No account holds more than `BALANCE_CREDITS_MAX`, so nothing is cut off.
-pub(super) fn signed(credits: u64) -> i64 {
+pub fn signed(credits: u64) -> i64 {
     i64::try_from(credits).unwrap_or(i64::MAX)
 }

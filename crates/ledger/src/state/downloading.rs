@@ -13,14 +13,14 @@
 //!
 //! Does not depend on formats.
 
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::request::{DownloadRequest, Receipt, Reserved};
-use super::super::reservation_record::{ReservationRecord, ReservedFile};
 use super::State;
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
 use crate::limits::DOWNLOAD_GRANT_HOURS;
+use crate::request::{DownloadRequest, Receipt, Reserved};
+use crate::reservation_record::{ReservationRecord, ReservedFile};
 use mercato_base::clock::Moment;
 
 impl State {
@@ -62,7 +62,7 @@ impl State {
     }
 
     /// Remembers the paid rows of a file, unless more rows are remembered.
-    pub(super) fn note_paid(
+    pub fn note_paid(
         &mut self,
         account: AccountId,
         hash: &[u8; 16],

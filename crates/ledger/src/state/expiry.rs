@@ -4,13 +4,13 @@
 //! Readers check the expiry of a record, so removals need no log. Entries never expire. The current time is the
 //! latest time of any operation.
 
-use super::super::changes::Changes;
-use super::super::claim::expires_at;
-use super::super::codec::Record;
-use super::super::counter::CounterNote;
-use super::super::error::ChargeError;
-use super::super::key_space;
 use super::State;
+use crate::changes::Changes;
+use crate::claim::expires_at;
+use crate::codec::Record;
+use crate::counter::CounterNote;
+use crate::error::ChargeError;
+use crate::key_space;
 use crate::limits::EXPIRED_PER_ROUND_MAX;
 
 impl State {

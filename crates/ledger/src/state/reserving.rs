@@ -6,20 +6,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use super::super::account::Payment;
-use super::super::codec::Record;
-use super::super::entry::{Entry, EntryKind};
-use super::super::error::{ChargeError, Unavailable};
-use super::super::id::{AccountId, ReservationId};
-use super::super::key_space;
-use super::super::progress::{Outcome, Progress};
-use super::super::request::{ChargeRequest, Receipt, Reserved, Undo};
-use super::super::reservation_record::{ReservationRecord, ReservedFile};
 use super::charging::signed;
 use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::{Account, OpenReservation, State};
+use crate::account::Payment;
+use crate::codec::Record;
+use crate::entry::{Entry, EntryKind};
+use crate::error::{ChargeError, Unavailable};
+use crate::id::{AccountId, ReservationId};
+use crate::key_space;
 use crate::limits::{OPEN_RESERVATIONS_MAX, SETTLEMENTS_PER_BATCH_MAX};
+use crate::progress::{Outcome, Progress};
+use crate::request::{ChargeRequest, Receipt, Reserved, Undo};
+use crate::reservation_record::{ReservationRecord, ReservedFile};
 
 /// Progress notes in one batch of the log.
 const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
@@ -35,7 +35,7 @@ impl State {
     }
 
     /// Takes the payment and opens a reservation for it.
-    pub(super) fn set_aside(
+    pub fn set_aside(
         &mut self,
         request: &ChargeRequest,
         begun: &Begun,

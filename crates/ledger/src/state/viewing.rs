@@ -1,14 +1,14 @@
 //! Rows that were paid on the site: within a day they are not paid again, whatever page, order or format has them.
 
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::paid_view::PaidView;
-use super::super::request::{ChargeRequest, Replaced, ViewRows, Viewed};
 use super::State;
-use mercato_base::clock::Moment;
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
 use crate::limits::PAID_VIEW_HOURS;
+use crate::paid_view::PaidView;
+use crate::request::{ChargeRequest, Replaced, ViewRows, Viewed};
+use mercato_base::clock::Moment;
 
 impl State {
     /// How many of so many rows the account has paid for.
@@ -24,7 +24,7 @@ impl State {
     }
 
     /// How many rows of an answer are paid.
-    pub(super) fn paid_rows_of(&mut self, request: &ChargeRequest) -> Result<u64, ChargeError> {
+    pub fn paid_rows_of(&mut self, request: &ChargeRequest) -> Result<u64, ChargeError> {
         match &request.view {
             Some(viewed) => self.paid_before(request.account.id(), viewed, request.rows, request.at),
             None => Ok(0),
@@ -32,7 +32,7 @@ impl State {
     }
 
     /// How many of so many rows, which are all of a view, are paid.
-    pub(super) fn paid_of_view(
+    pub fn paid_of_view(
         &mut self,
         account: AccountId,
         view: [u8; 16],
@@ -43,7 +43,7 @@ impl State {
     }
 
     /// Remembers that the rows of a page are paid. Returns what a refund forgets.
-    pub(super) fn remember_rows(&mut self, request: &ChargeRequest) -> Result<Option<Replaced>, ChargeError> {
+    pub fn remember_rows(&mut self, request: &ChargeRequest) -> Result<Option<Replaced>, ChargeError> {
         let Some(viewed) = request.view.as_ref().filter(|viewed| viewed.is_remembered) else {
             return Ok(None);
         };
@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Remembers that all rows of a view are paid.
-    pub(super) fn remember_view(
+    pub fn remember_view(
         &mut self,
         account: AccountId,
         view: [u8; 16],
@@ -77,7 +77,7 @@ impl State {
     }
 
     /// Forgets what a request paid of a view.
-    pub(super) fn forget_rows(&mut self, key: &[u8], request_id: &str) -> Result<(), ChargeError> {
+    pub fn forget_rows(&mut self, key: &[u8], request_id: &str) -> Result<(), ChargeError> {
         if let Some(mut paid) = self.read::<PaidView>(key)? {
             paid.forget(request_id);
             self.keep_view(key, &paid);

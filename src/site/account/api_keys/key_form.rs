@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::http::App;
+use crate::api::App;
 use crate::site::account::area::Area;
 use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;

@@ -2,7 +2,7 @@
 //!
 //! Depends on the words and the numbers of a language, not on a page.
 
-use crate::http::App;
+use crate::api::App;
 use crate::site::account::words::AccountWords;
 use crate::site::entry::whole;
 use crate::site::numbers::Numbers;

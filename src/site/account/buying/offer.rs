@@ -6,12 +6,12 @@
 use askama::Template;
 
 use super::words::BuyingWords;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, random_bytes, unknown_path};
 use crate::branding::Pack;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, random_bytes, unknown_path};
-use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::area::{self, Area};
 use crate::site::account::credits;
 use crate::site::account::done::Done;

@@ -6,10 +6,10 @@ use askama::Template;
 
 use super::offer::state;
 use super::words::BuyingWords;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, unknown_path};
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, unknown_path};
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::session;
-use crate::http::App;
-use crate::http::incoming::Incoming;
+use crate::api::App;
+use crate::api::incoming::Incoming;
 use crate::site::visit::Visit;
 use mercato_ledger::{AccountHandle, Login, Plan, SessionHandle};
 

@@ -2,9 +2,9 @@
 //! its owner out. It opens nothing by itself.
 
 use crate::access::device_mark;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::random_bytes;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::random_bytes;
 use crate::site::cookies;
 use crate::site::visit::Visit;
 use mercato_ledger::Login;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::http::{App, random_bytes};
+use crate::api::{App, random_bytes};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::{fill, words};

@@ -16,9 +16,9 @@ mod view;
 
 use askama::Template;
 
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::response::Response;
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::response::Response;
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::site::account::Customer;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;

@@ -1,13 +1,13 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
-use crate::http::errors::ApiError;
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::api::errors::ApiError;
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
 use crate::site::dataset::Opened;
 use crate::site::dataset::head::counted;
 use crate::site::words::fill;
-use crate::http::viewed;
+use crate::api::viewed;
 use mercato_ledger::{Spending, ViewRows};
 
 use super::view::{Count, View};

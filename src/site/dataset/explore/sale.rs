@@ -7,11 +7,11 @@
 use askama::Template;
 use sha2::{Digest, Sha256};
 
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::validation_error;
-use crate::http::response::Response;
-use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::validation_error;
+use crate::api::response::Response;
+use crate::api::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::{Customer, Form};
 use crate::site::cache::Cache;

@@ -2,7 +2,7 @@
 //!
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
-use crate::limits::http::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::api::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::site::snippets::Json;
 use mercato_catalog::{FormatError, Table};
 use mercato_query::{QueryError, QueryRequest, Selections, Stop, WorkLimit};
