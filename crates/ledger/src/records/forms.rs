@@ -100,7 +100,11 @@ fn keeps_bytes_of_every_record() {
     let mut view = PaidView::default();
     view.pay(&ViewRows::These([300, 1, 7].into()), "a", AT, AT);
     view.pay(&ViewRows::All, "b", Moment::from_unix_millis(0), AT);
-    check!(PaidView, view, "");
+    check!(
+        PaidView,
+        view,
+        "0102c69e8fbfbf683b196fd4907bedf51c3090e9835f2f7c01030106a502c69e8fbfbf685c53585edd9ec296f5537f01ff9e47e200"
+    );
     let names = RelationKey { from: "a".to_owned(), to: "b".to_owned(), relation_type: "c".to_owned() };
     check!(
         Relation,
