@@ -4,8 +4,8 @@
 use mercato_base::clock::Moment;
 use mercato_ledger::{
     AccountId, BooksError, ChargeError, CloseAccount, ConfirmEmail, Email, EndAllSessions, EndSession,
-    Ledger, LoginError, PasswordHash, PlainToken, RedeemToken, Redeemed, Redemption, SetPassword, SignUp,
-    SignedUp, TokenHash, TokenPurpose,
+    Ledger, PasswordHash, PlainToken, RedeemToken, Redeemed, Redemption, SetPassword, SignUp, SignedUp,
+    TokenHash, TokenPurpose,
 };
 
 use crate::desk::{Desk, charge, handle, noon};
