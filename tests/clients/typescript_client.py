@@ -31,7 +31,7 @@ from service import Service  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "typescript"
 CHECKS = Path(__file__).parent / "typescript"
-DOCUMENT = Path("src", "http", "openapi", "openapi.json")
+DOCUMENT = Path("src", "api", "openapi", "openapi.json")
 SECONDS_MAX = 600
 REQUESTS_A_MINUTE = 4
 FREE_QUERIES = 100
