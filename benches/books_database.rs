@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use mercato::ledger::{Ledger, Pending};
+use mercato_ledger::{Ledger, Pending};
 
 use books::{Place, now, order};
 

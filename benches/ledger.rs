@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mercato::access::{AccessControl, RateLimits, Subject};
-use mercato::clock::{Clock, Moment, SystemClock};
-use mercato::ledger::{
+use mercato_base::clock::{Clock, Moment, SystemClock};
+use mercato_ledger::{
     AccountHandle, ChargeDurability, ChargeRequest, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending,
     PlainKey,
 };
@@ -263,6 +263,7 @@ fn order(account: &AccountHandle) -> ChargeRequest {
         dataset: "tpch-lineitem".to_owned(),
         request_id: "0b54a1c6-2f0e-4f6e-9d53-3e1a3f0c7a10".to_owned(),
         claim: None,
+        view: None,
         at: SystemClock.now(),
     }
 }

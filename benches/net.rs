@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::limits::net::SLOT_HEADER;
-use mercato::net::{
+use mercato_net::limits::SLOT_HEADER;
+use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Slots,
 };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use mercato::search::models::{InferencePool, load_embedder, load_reranker};
-use mercato::search::vectors::VectorIndex;
+use mercato_search::models::{InferencePool, load_embedder, load_reranker};
+use mercato_search::vectors::VectorIndex;
 
 const DIMENSIONS: usize = 384;
 const PASSAGE: &str = "Hourly concentrations of nitrogen dioxide, ozone and particulate matter at every measuring station, \

@@ -39,21 +39,30 @@ RUSTFLAGS="${coverage[*]}" cargo build --release --target "$host" --target-dir t
 # What targets write goes to memory where that exists: they sync files, and nobody wants to wait for a disk.
 [[ -w /dev/shm ]] && export TMPDIR=/dev/shm
 
-for target in "${targets[@]}"; do
-    echo "-- $target"
+# Seeds first, then new inputs. The log is shown where the target ends with a finding.
+run_target() {
+    local target=$1 log=target/$1.log dictionary=()
     mkdir -p "corpus/$target" "artifacts/$target"
-    dictionary=()
     [[ -f dictionaries/$target.dict ]] && dictionary=("-dict=dictionaries/$target.dict")
-    limits=("-timeout=$timeout_seconds" "-rss_limit_mb=$memory_mebibytes" "-max_len=65536")
+    local limits=("-timeout=$timeout_seconds" "-rss_limit_mb=$memory_mebibytes" "-max_len=65536")
     # A decoder that takes too much ends the worker of a conversion, and here a process of its own.
     [[ $target == parquet_convert ]] && limits+=("-fork=1" "-ignore_ooms=1" "-ignore_timeouts=1")
-    log=target/$target.log
     if ! "target/$host/release/$target" "corpus/$target" "seeds/$target" "${dictionary[@]}" "${limits[@]}" \
         "-max_total_time=$seconds" "-seed=${FUZZ_SEED:-0}" "-artifact_prefix=artifacts/$target/" -print_final_stats=1 \
         -close_fd_mask=1 >"$log" 2>&1; then
         tail -n 40 "$log"
         echo "$target: a finding; see fuzz/artifacts/$target" >&2
-        exit 1
+        return 1
     fi
-    grep -E 'DONE|number_of_executed_units|peak_rss_mb' "$log" | tail -n 3
+    echo "-- $target: $(sed -n 's/.*number_of_executed_units: *//p' "$log") inputs, $(sed -n 's/.*peak_rss_mb: *//p' "$log") MiB"
+}
+
+# A target uses one core.
+cores=$(nproc)
+failed=0
+for target in "${targets[@]}"; do
+    while (($(jobs -rp | wc -l) >= cores)); do wait -n || failed=1; done
+    run_target "$target" &
 done
+while [[ -n $(jobs -p) ]]; do wait -n || failed=1; done
+exit "$failed"

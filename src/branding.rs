@@ -18,8 +18,8 @@ pub use accent::Accent;
 pub use picture::Picture;
 pub use sale::{Pack, Sale, Seller};
 
-use crate::catalog::LocalizedText;
 use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
+use mercato_catalog::LocalizedText;
 use sale::TypedSale;
 
 /// Size of `site.toml`.

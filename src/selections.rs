@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mercato_format::Fingerprint;
 
-use crate::query::{SearchError, Selection, Selections, Stop, WorkLimit};
+use mercato_query::{SearchError, Selection, Selections, Stop, WorkLimit};
 
 /// Default memory limit of the cache.
 pub const SELECTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
@@ -171,7 +171,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::query::Unlimited;
+    use mercato_query::Unlimited;
 
     const TABLE: Fingerprint = Fingerprint([7; 16]);
 

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::access::{AccessControl, RateLimits, Subject};
-use mercato::clock::{Clock, SystemClock};
-use mercato::database::DatabaseAddress;
-use mercato::ledger::{
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_database::DatabaseAddress;
+use mercato_ledger::{
     AccountHandle, AccountId, ChargeRequest, IdempotencyClaim, Ledger, Pending, Reservation,
 };
 use postgres::Client;

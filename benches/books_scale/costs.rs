@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::ledger::AccountHandle;
+use mercato_ledger::AccountHandle;
 use postgres::{Client, Statement};
 
 use super::books::{Place, ROWS, now};
@@ -11,7 +11,7 @@ use super::meter::look;
 use super::real::Stage;
 use super::scene::{Costs, Load, Scene};
 
-const CHARGE: &str = include_str!("../../src/ledger/postgres/hot/charge.sql");
+const CHARGE: &str = include_str!("../../crates/ledger/src/postgres/hot/charge.sql");
 /// Charges and accounts of the batches that are timed on one connection.
 const BATCHES: [(usize, usize); 8] =
     [(1, 1), (8, 1), (8, 8), (64, 1), (64, 64), (512, 1), (512, 64), (512, 192)];

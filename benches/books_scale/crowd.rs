@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::access::{AccessControl, CounterFlusher, RateLimits, Subject};
-use mercato::catalog::{Catalog, DataDirectory};
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{AccountHandle, Ledger, Pending};
-use mercato::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
+use mercato_catalog::{Catalog, DataDirectory};
+use mercato_ledger::{AccountHandle, Ledger, Pending};
 use postgres::Client;
 use tempfile::TempDir;
 
@@ -65,7 +65,7 @@ pub struct Crowd<'p> {
     place: &'p Place,
     client: Client,
     servers: Vec<Server>,
-    accounts: Vec<mercato::ledger::AccountId>,
+    accounts: Vec<mercato_ledger::AccountId>,
 }
 
 impl<'p> Crowd<'p> {

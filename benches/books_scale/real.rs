@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::ledger::{AccountHandle, Ledger, Pending, Receipt};
+use mercato_ledger::{AccountHandle, Ledger, Pending, Receipt};
 use postgres::Client;
 
 use super::books::{Place, order};

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
-use mercato::query::{Cursor, QueryRequest, plan};
 use mercato_format::Table;
+use mercato_query::{Cursor, QueryRequest, plan};
 
 /// A row far from both ends.
 const ROW: u32 = 123_456;
@@ -19,7 +19,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     ];
     for (order, first_page) in ways {
         let first_page = request(&format!("{{{first_page}}}"));
-        let first_plan = plan(&first_page, table, "lineitem", &mercato::query::Unlimited).unwrap();
+        let first_plan = plan(&first_page, table, "lineitem", &mercato_query::Unlimited).unwrap();
         group.bench_function(format!("made, {order}"), |bencher| {
             bencher.iter(|| first_plan.cursor_after(black_box(ROW)).unwrap());
         });
@@ -31,11 +31,10 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
         next_page.resume_at(&cursor).unwrap();
         group.bench_function(format!("planned from, {order}"), |bencher| {
             bencher
-                .iter(|| plan(black_box(&next_page), table, "lineitem", &mercato::query::Unlimited).is_ok());
+                .iter(|| plan(black_box(&next_page), table, "lineitem", &mercato_query::Unlimited).is_ok());
         });
         group.bench_function(format!("of another dataset refused, {order}"), |bencher| {
-            bencher
-                .iter(|| plan(black_box(&next_page), table, "orders", &mercato::query::Unlimited).is_err());
+            bencher.iter(|| plan(black_box(&next_page), table, "orders", &mercato_query::Unlimited).is_err());
         });
     }
     for (what, text) in [

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use mercato::query::{QueryRequest, Selections, execute, plan};
-use mercato::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
+use mercato_query::{QueryRequest, Selections, execute, plan};
 
 use crate::lineitem;
 use crate::scale::scale;
@@ -28,7 +28,7 @@ pub fn unsorted_table() -> Table {
 pub fn run(table: &Table, body: &str, selections: &dyn Selections, out: &mut Vec<u8>) -> Option<String> {
     out.clear();
     let request = QueryRequest::from_json(body.as_bytes(), 1_000_000).unwrap();
-    let plan = plan(&request, table, "lineitem@1.0.0", &mercato::query::Unlimited).unwrap();
+    let plan = plan(&request, table, "lineitem@1.0.0", &mercato_query::Unlimited).unwrap();
     let page = execute(&plan, selections).unwrap();
     render_rows(Format::Json, table, plan.columns(), &page.rows, out).unwrap();
     page.next_cursor

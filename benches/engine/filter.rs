@@ -1,9 +1,9 @@
 //! Filters, one for each way that the planner can take. Nothing is kept between iterations unless the name says so.
 
 use criterion::{Criterion, Throughput};
-use mercato::query::{NoSelections, QueryRequest, count_matches, plan};
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use mercato_format::Table;
+use mercato_query::{NoSelections, QueryRequest, count_matches, plan};
 
 use crate::data::run;
 use crate::filters::{W3, W5};
@@ -44,7 +44,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 count_matches(
-                    &plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(),
+                    &plan(&request, table, "t@1", &mercato_query::Unlimited).unwrap(),
                     &NoSelections,
                 )
                 .unwrap()
@@ -54,7 +54,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     let request = QueryRequest::from_json(format!("{{{W5}}}").as_bytes(), 100).unwrap();
     group.bench_function("W5c count, selection kept", |bencher| {
         bencher.iter(|| {
-            count_matches(&plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(), &cache).unwrap()
+            count_matches(&plan(&request, table, "t@1", &mercato_query::Unlimited).unwrap(), &cache).unwrap()
         });
     });
     group.finish();

@@ -2,8 +2,8 @@
 //! element is one row; what is fetched is printed as CSV, which costs the same in both orders.
 
 use criterion::{Criterion, Throughput};
-use mercato::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
 
 /// Rows fetched at a time.
 const ROWS: u32 = 100_000;

@@ -1,8 +1,8 @@
 //! A page of 100 rows and 16 columns: in file order and by every column, at several depths, by cursor and by offset.
 
 use criterion::{BenchmarkId, Criterion};
-use mercato::query::NoSelections;
 use mercato_format::Table;
+use mercato_query::NoSelections;
 
 use crate::data::run;
 

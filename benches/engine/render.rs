@@ -1,9 +1,9 @@
 //! Printing rows that are already found: 16 columns, in file order and in the order of a column.
 
 use criterion::{Criterion, Throughput};
-use mercato::query::{NoSelections, QueryRequest, execute, plan};
-use mercato::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
+use mercato_query::{NoSelections, QueryRequest, execute, plan};
 
 const ROWS: u64 = 100_000;
 
@@ -11,7 +11,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     let all: Vec<usize> = (0..table.columns().len()).collect();
     let rows_of = |body: String| {
         let request = QueryRequest::from_json(body.as_bytes(), ROWS).unwrap();
-        execute(&plan(&request, table, "t@1", &mercato::query::Unlimited).unwrap(), &NoSelections)
+        execute(&plan(&request, table, "t@1", &mercato_query::Unlimited).unwrap(), &NoSelections)
             .unwrap()
             .rows
     };

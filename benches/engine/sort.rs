@@ -2,8 +2,8 @@
 //! page, the matches that are compared, or all rows. Nothing is kept between iterations.
 
 use criterion::{Criterion, Throughput};
-use mercato::query::{NoSelections, QueryRequest, count_matches, execute, plan};
 use mercato_format::Table;
+use mercato_query::{NoSelections, QueryRequest, count_matches, execute, plan};
 
 use crate::data::unsorted_table;
 use crate::filters::{W3, W5};
@@ -62,7 +62,7 @@ pub fn bench(criterion: &mut Criterion, table: &Table) {
     let mut group = criterion.benchmark_group("sort");
     for (name, table, looked, body) in ways {
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-        let plan = plan(&request, table, "lineitem", &mercato::query::Unlimited).unwrap();
+        let plan = plan(&request, table, "lineitem", &mercato_query::Unlimited).unwrap();
         let rows = match looked {
             Looked::Page => plan.limit(),
             Looked::Matches => count_matches(&plan, &NoSelections).unwrap(),

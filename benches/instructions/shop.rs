@@ -11,19 +11,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
-use mercato::catalog::{Catalog, DataDirectory};
-use mercato::clock::{Moment, TestClock, UtcDay};
-use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
-use mercato::limits::net::SLOT_HEADER;
+use mercato::api::{AdminToken, App, Documents, Service, public_service};
 use mercato::logging::{self, LogGuard};
-use mercato::net::{
+use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use mercato_base::clock::{Moment, TestClock, UtcDay};
+use mercato_catalog::{Catalog, DataDirectory};
+use mercato_ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
+use mercato_net::limits::SLOT_HEADER;
+use mercato_net::{
     Assignment, BodyMemory, Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, Request,
     RequestFacts, RequestParser, Slots, Step,
 };
-use mercato::render::ParallelEncoder;
-use mercato::search::Search;
-use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use mercato_query::render::ParallelEncoder;
+use mercato_search::Search;
 use socket2::Socket;
 use tempfile::TempDir;
 use tiny_http::{Header, TestRequest};
@@ -83,11 +83,11 @@ impl Shop {
             clock: clock.clone(),
             low_balance_credits: 0,
             selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
-            metrics: mercato::http::Metrics::default(),
+            metrics: mercato::api::Metrics::default(),
             documents: Documents::new(None, now),
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
-            graph: mercato::http::GraphCache::default(),
+            graph: mercato::api::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
             payments: Arc::default(),
@@ -136,6 +136,7 @@ impl Shop {
             dataset: site::SLUG.to_owned(),
             request_id: String::from("a-request"),
             claim: None,
+            view: None,
             at: self.now,
         };
         self.ledger.charge(&order).and_then(Pending::durable).unwrap();

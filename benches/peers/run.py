@@ -50,6 +50,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer repetitions")
     parser.add_argument("--folder", type=Path, default=HERE.parent.parent / "target" / "peers",
                         help="where environment, data and stores are kept (default target/peers); about 4 GB at scale 1")
+    parser.add_argument("--installed", action="store_true", help="use the packages of this Python; install nothing")
     parser.add_argument("--lock", type=Path, help="file whose exclusive lock is held while time is taken, at most two minutes on end")
     parser.add_argument("--memory-limit", type=float, default=10.0, metavar="GIB", help="a server above it is killed (default 10)")
     parser.add_argument("--json", type=Path, help="file for all figures")
@@ -148,8 +149,9 @@ def main() -> int:
     options = arguments()
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
-    environment.enter(options.folder, __file__)
-    environment.install_programs(options.peers, "W8" in options.works)
+    if not options.installed:
+        environment.enter(options.folder, __file__)
+        environment.install_programs(options.peers, "W8" in options.works)
     import report
 
     began = time.monotonic()

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use mercato::render::append_lengths;
 use mercato_format::{BuildOptions, ColumnBuilder, ColumnKind, ColumnSpec, TableMetadata, TableWriter};
+use mercato_query::render::append_lengths;
 use tpchgen::generators::{LineItem, LineItemGenerator};
 
 /// Path of the store file of that scale factor, with or without sort indexes; the first call makes it. 1 is

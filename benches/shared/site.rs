@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use mercato::catalog::DataDirectory;
-use mercato::catalog::publish::publish;
-use mercato::clock::Moment;
-use mercato::ledger::{AccountHandle, Ledger};
+use mercato_base::clock::Moment;
+use mercato_catalog::DataDirectory;
+use mercato_catalog::publish::publish;
+use mercato_ledger::{AccountHandle, Ledger};
 
 /// Name of the dataset.
 pub const SLUG: &str = "lineitem";
@@ -32,7 +32,7 @@ pub fn offer(data: &DataDirectory, store: &Path) {
 pub fn customer(ledger: &Ledger, now: Moment) -> (AccountHandle, String) {
     let account = ledger.create_account("bench", now).unwrap();
     ledger.buy(account, CREDITS, None, "", "", now).unwrap();
-    let key = ledger.create_key(account, "bench", [7; mercato::ledger::KEY_RANDOM_BYTES], now).unwrap();
+    let key = ledger.create_key(account, "bench", [7; mercato_ledger::KEY_RANDOM_BYTES], now).unwrap();
     (ledger.account(account).unwrap(), key.plain.reveal().to_owned())
 }
 

@@ -1,7 +1,7 @@
 //! The named works as bodies of requests. A work has several bodies where one place of the table could flatter it.
 
-use mercato::query::{NoSelections, Page, QueryRequest, execute, plan};
 use mercato_format::Table;
+use mercato_query::{NoSelections, Page, QueryRequest, execute, plan};
 
 use crate::filters::{W3, W5};
 use crate::site::SLUG;
@@ -54,5 +54,5 @@ fn one_order(table: &Table, number: u32) -> String {
 
 fn page(table: &Table, body: &str) -> Page {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-    execute(&plan(&request, table, SLUG, &mercato::query::Unlimited).unwrap(), &NoSelections).unwrap()
+    execute(&plan(&request, table, SLUG, &mercato_query::Unlimited).unwrap(), &NoSelections).unwrap()
 }

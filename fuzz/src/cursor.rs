@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mercato::query::{Cursor, QueryRequest};
+use mercato_query::{Cursor, QueryRequest};
 
 use crate::table::Twins;
 use crate::walk::page;

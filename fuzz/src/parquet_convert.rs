@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mercato::query::{NoSelections, QueryRequest, execute, plan};
-use mercato::render::{Format, render_rows};
+use mercato_query::{NoSelections, QueryRequest, execute, plan};
+use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
 use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
 use mercato_tools::convert::{Conversion, convert};
@@ -45,7 +45,7 @@ fn check_output(path: &Path) {
         let body = serde_json::json!({"limit": 50, "sortBy": sort}).to_string();
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
         let plan =
-            plan(&request, &table, "t@1", &mercato::query::Unlimited).expect("every column has a sort index");
+            plan(&request, &table, "t@1", &mercato_query::Unlimited).expect("every column has a sort index");
         let page = execute(&plan, &NoSelections).expect("a sound file");
         let mut text = Vec::new();
         render_rows(Format::Json, &table, plan.columns(), &page.rows, &mut text).expect("a sound file");

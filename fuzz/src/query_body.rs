@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use mercato::query::QueryRequest;
+use mercato_query::QueryRequest;
 use mercato_format::ColumnKind;
 use serde_json::json;
 
@@ -34,8 +34,8 @@ fn check_body(body: &[u8]) {
         compare(&request);
     } else {
         assert!(faults.iter().all(|fault| !fault.hint.is_empty() && !fault.message.is_empty()));
-        assert!(faults.len() <= mercato::query::VALIDATION_ERRORS_MAX, "{} faults", faults.len());
-        let _ = mercato::query::plan(&request, &twins.indexed, "t@1", &mercato::query::Unlimited).map(drop);
+        assert!(faults.len() <= mercato_query::VALIDATION_ERRORS_MAX, "{} faults", faults.len());
+        let _ = mercato_query::plan(&request, &twins.indexed, "t@1", &mercato_query::Unlimited).map(drop);
     }
     if let Ok(text) = std::str::from_utf8(body) {
         let pairs: Vec<(String, String)> = text

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use mercato::releases::Head;
+use mercato_catalog::releases::Head;
 use mercato_format::FormatError;
 use mercato_format::checksum::checksum;
 use mercato_format::outline::{STORE_FILE_BYTES_MAX, inflate};

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use mercato::http::routing::target::Target;
-use mercato::net::{BodyMemory, Classified, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
+use mercato::api::routing::target::Target;
+use mercato_net::{BodyMemory, Classified, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
 
 /// Most requests of a connection.
 const REQUESTS_MAX: usize = 64;

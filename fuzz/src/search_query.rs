@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-use mercato::catalog::Language;
-use mercato::search::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
-use mercato::search::lexicon::Lexicon;
-use mercato::search::question::Question;
-use mercato::search::ranking::rank;
+use mercato_catalog::Language;
+use mercato_search::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
+use mercato_search::lexicon::Lexicon;
+use mercato_search::question::Question;
+use mercato_search::ranking::rank;
 
 /// Number of requested results.
 const RESULTS: usize = 20;

@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use mercato::query::{
+use mercato_query::{
     NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan,
 };
-use mercato::render::{Format, render_rows};
+use mercato_query::render::{Format, render_rows};
 use mercato_format::{FormatError, Table};
 
 use crate::checksum_fixup::mutate_below_checksums;
@@ -76,11 +76,11 @@ fn raw_change(file: &[u8], script: &[u8]) -> Vec<u8> {
 /// Runs all operations of one query body.
 fn ask(table: &Table, body: &str) -> Result<(), SearchError> {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
-    let plan = match plan(&request, table, "t@1", &mercato::query::Unlimited) {
+    let plan = match plan(&request, table, "t@1", &mercato_query::Unlimited) {
         Ok(plan) => plan,
-        Err(mercato::query::QueryError::Invalid(_)) => return Ok(()),
-        Err(mercato::query::QueryError::Format(error)) => return Err(error.into()),
-        Err(mercato::query::QueryError::Stopped(stop)) => return Err(stop.into()),
+        Err(mercato_query::QueryError::Invalid(_)) => return Ok(()),
+        Err(mercato_query::QueryError::Format(error)) => return Err(error.into()),
+        Err(mercato_query::QueryError::Stopped(stop)) => return Err(stop.into()),
     };
     let page = execute(&plan, &NoSelections)?;
     count_matches(&plan, &NoSelections)?;
@@ -95,11 +95,11 @@ fn ask(table: &Table, body: &str) -> Result<(), SearchError> {
     let Some(cursor) = page.next_cursor else { return Ok(()) };
     let mut next = request.clone();
     next.resume_at(&cursor).expect("a cursor of our own");
-    match mercato::query::plan(&next, table, "t@1", &mercato::query::Unlimited) {
+    match mercato_query::plan(&next, table, "t@1", &mercato_query::Unlimited) {
         Ok(plan) => execute(&plan, &NoSelections).map(drop),
-        Err(mercato::query::QueryError::Format(error)) => Err(error.into()),
-        Err(mercato::query::QueryError::Stopped(stop)) => Err(stop.into()),
-        Err(mercato::query::QueryError::Invalid(_)) => Ok(()),
+        Err(mercato_query::QueryError::Format(error)) => Err(error.into()),
+        Err(mercato_query::QueryError::Stopped(stop)) => Err(stop.into()),
+        Err(mercato_query::QueryError::Invalid(_)) => Ok(()),
     }
 }
 
@@ -107,8 +107,8 @@ fn print(plan: &Plan<'_>, rows: &[u32]) -> Result<(), FormatError> {
     for format in [Format::Json, Format::Csv, Format::Sse, Format::Ndjson] {
         render_rows(format, plan.table(), plan.columns(), rows, &mut Vec::new())?;
     }
-    let labels = mercato::render::Labels { dataset: "t", version: "1.0.0" };
-    mercato::render::render_arrow(plan.table(), plan.columns(), rows, labels, &mut Vec::new())
+    let labels = mercato_query::render::Labels { dataset: "t", version: "1.0.0" };
+    mercato_query::render::render_arrow(plan.table(), plan.columns(), rows, labels, &mut Vec::new())
 }
 
 /// Checks that sorting by each column returns every row once, and that the rows render as JSON.
@@ -117,7 +117,7 @@ fn check_orders(table: &Table) {
         let name = serde_json::to_string(&column.name).expect("a text");
         let body = format!("{{\"sortBy\":{name},\"limit\":10000}}");
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
-        let Ok(plan) = plan(&request, table, "t@1", &mercato::query::Unlimited) else { continue };
+        let Ok(plan) = plan(&request, table, "t@1", &mercato_query::Unlimited) else { continue };
         let mut page = execute(&plan, &NoSelections).expect("a verified file can be sorted");
         let mut text = Vec::new();
         render_rows(Format::Json, table, plan.columns(), &page.rows, &mut text).expect("and printed");

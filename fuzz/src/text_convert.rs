@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use mercato::render::{Format, render_rows};
+use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
 use mercato_tools::convert::inputs::InputFormat;
 use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;

@@ -1,9 +1,9 @@
 //! Runs one request in all modes - page, stream, cursor walk, count - and compares the results.
 
-use mercato::query::{
+use mercato_query::{
     NoSelections, Plan, QueryError, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
 };
-use mercato::render::{Format, render_rows};
+use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
 
 /// Most pages of a cursor walk.
@@ -11,7 +11,7 @@ const PAGES_MAX: usize = 80;
 
 /// The rows of a page, or the number of validation errors.
 pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
-    let plan = match plan(request, table, "t@1", &mercato::query::Unlimited) {
+    let plan = match plan(request, table, "t@1", &mercato_query::Unlimited) {
         Ok(plan) => plan,
         Err(QueryError::Invalid(faults)) => {
             assert!(!faults.is_empty(), "a refusal names its errors");
@@ -32,7 +32,7 @@ pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
 
 /// The number of matching rows.
 pub fn matches(request: &QueryRequest, table: &Table) -> Option<u64> {
-    let plan = plan(request, table, "t@1", &mercato::query::Unlimited).ok()?;
+    let plan = plan(request, table, "t@1", &mercato_query::Unlimited).ok()?;
     let count = count_matches(&plan, &NoSelections).expect("a sound file");
     assert!(plan.total_rows().is_none_or(|total| total == count));
     Some(count)
@@ -69,7 +69,7 @@ fn check_walk(request: &QueryRequest, table: &Table, first: &[u32], mut cursor: 
         let mut next = request.clone();
         next.resume_at(&text).expect("a cursor of our own");
         let plan =
-            plan(&next, table, "t@1", &mercato::query::Unlimited).expect("the request was planned before");
+            plan(&next, table, "t@1", &mercato_query::Unlimited).expect("the request was planned before");
         let page = execute(&plan, &NoSelections).expect("a sound file");
         assert!(!page.rows.is_empty(), "a cursor promises a further row");
         for row in &page.rows {

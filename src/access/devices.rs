@@ -6,7 +6,7 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::ledger::Login;
+use mercato_ledger::Login;
 
 /// Random bytes of a mark.
 pub const DEVICE_RANDOM_BYTES: usize = 16;
@@ -48,8 +48,8 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Moment;
-    use crate::ledger::{AccountId, Email, PasswordHash};
+    use mercato_base::clock::Moment;
+    use mercato_ledger::{AccountId, Email, PasswordHash};
 
     fn login(account: u64, salt: char) -> Login {
         let phc = format!(

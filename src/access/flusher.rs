@@ -11,7 +11,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::AccessControl;
-use crate::clock::Clock;
+use mercato_base::clock::Clock;
 
 /// Interval between two flushes.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);

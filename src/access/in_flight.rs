@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::meter::METER_SHARDS;
-use crate::ledger::{AccountId, KeyId};
+use mercato_ledger::{AccountId, KeyId};
 
 /// The unit whose concurrent requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

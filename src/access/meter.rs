@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::others::Others;
 use super::window::Window;
-use crate::clock::{Moment, UtcDay};
+use mercato_base::clock::{Moment, UtcDay};
 
 /// Shards of the meter table, each with its own lock.
 pub(super) const METER_SHARDS: usize = 16;

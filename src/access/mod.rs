@@ -31,17 +31,17 @@ pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scop
 pub use sign_in::{SignInControl, SignInRefusal};
 pub use throttle::{AddressThrottle, Throttled};
 
-use crate::clock::{Clock, Moment};
-use crate::ledger::{
+use client_address::client_key;
+use mercato_base::clock::{Clock, Moment};
+use mercato_ledger::limits::TRACKED_ADDRESSES_MAX;
+use mercato_ledger::{
     AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
 };
-use crate::limits::access::TRACKED_ADDRESSES_MAX;
-use client_address::client_key;
 use meter::{Meter, MeterTable};
 use others::Others;
 
 /// Limit of tracked keys.
-const TRACKED_KEYS_MAX: usize = crate::limits::ledger::KEYS_MAX;
+const TRACKED_KEYS_MAX: usize = mercato_ledger::limits::KEYS_MAX;
 /// Counters written in one round of the flusher.
 const COUNTERS_PER_ROUND_MAX: usize = 4_096;
 /// Longest header value accepted as a key.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::{Moment, UtcDay};
+use mercato_base::clock::{Moment, UtcDay};
 
 const WINDOW_SECONDS: i64 = 60;
 

@@ -9,8 +9,8 @@ use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use parking_lot::{Condvar, Mutex};
 
-use crate::ledger::{Email, NotAPasswordHash, PasswordHash};
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
+use mercato_ledger::{Email, NotAPasswordHash, PasswordHash};
 
 /// Memory of one computation of a password hash, in KiB.
 const PASSWORD_HASH_KIB: u32 = 19 * 1024;

@@ -9,8 +9,8 @@
 
 use super::others::Others;
 use super::{AccessControl, meter::Meter};
-use crate::clock::Moment;
-use crate::ledger::{ChargeError, CounterSubject, SharedCount};
+use mercato_base::clock::Moment;
+use mercato_ledger::{ChargeError, CounterSubject, SharedCount};
 
 /// Exchanges that ask for a subject after a request of it. After the first, others may still have to tell what they counted at
 /// the same time.

@@ -10,9 +10,9 @@ use super::client_address::client_key;
 use super::devices::{self, DEVICE_RANDOM_BYTES};
 use super::passwords::{PasswordError, Passwords};
 use super::throttle::{Throttle, Throttled};
-use crate::clock::Moment;
-use crate::ledger::{Email, Ledger, Login};
-use crate::limits::access::TRACKED_ADDRESSES_MAX;
+use mercato_base::clock::Moment;
+use mercato_ledger::limits::TRACKED_ADDRESSES_MAX;
+use mercato_ledger::{Email, Ledger, Login};
 
 /// E-mail addresses whose sign-ins are counted at one time; the longest silent one makes room.
 const TRACKED_EMAILS_MAX: usize = 65_536;

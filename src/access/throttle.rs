@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::client_address::client_key;
 use super::meter::{MeterTable, Metered};
-use crate::clock::Moment;
+use mercato_base::clock::Moment;
 
 /// Refused, until a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

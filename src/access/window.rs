@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::Moment;
+use mercato_base::clock::Moment;
 
 /// Requests of one subject closer together than this form one run.
 const WINDOW_GRAIN_MILLIS: i32 = 100;

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{SpannedError, line};
 use crate::limits::branding::{NAME_CHARS_MAX, PACKS_MAX};
-use crate::limits::ledger::{CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX};
+use mercato_ledger::limits::{CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX};
 
 /// Lowest price of a pack in cents, without tax; providers take no less.
 const PACK_CENTS_MIN: u64 = 50;

@@ -8,8 +8,8 @@ use super::account_output::{
 };
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
-use crate::clock::Moment;
-use crate::ledger::{AccountId, ChargeError, Ledger, NotAPasswordHash, PasswordHash, TokenPurpose};
+use mercato_base::clock::Moment;
+use mercato_ledger::{AccountId, ChargeError, Ledger, NotAPasswordHash, PasswordHash, TokenPurpose};
 
 /// Accounts of one page.
 const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::key_output::Key;
-use crate::clock::Moment;
-use crate::ledger;
+use mercato_base::clock::Moment;
 
 /// A new account.
 #[derive(Serialize)]
@@ -53,7 +52,7 @@ pub struct AccountLine {
 }
 
 impl AccountLine {
-    pub(super) fn of(books: &ledger::Ledger, account: &ledger::AccountHandle) -> AccountLine {
+    pub(super) fn of(books: &mercato_ledger::Ledger, account: &mercato_ledger::AccountHandle) -> AccountLine {
         AccountLine {
             id: account.id().to_string(),
             name: account.name().to_owned(),
@@ -109,7 +108,11 @@ pub struct LoginOfAccount {
 }
 
 impl LoginOfAccount {
-    fn of(books: &ledger::Ledger, account: ledger::AccountId, now: Moment) -> Option<LoginOfAccount> {
+    fn of(
+        books: &mercato_ledger::Ledger,
+        account: mercato_ledger::AccountId,
+        now: Moment,
+    ) -> Option<LoginOfAccount> {
         let login = books.login(account)?;
         Some(LoginOfAccount {
             email: login.email.as_str().to_owned(),
@@ -120,7 +123,11 @@ impl LoginOfAccount {
 }
 
 impl Account {
-    pub(super) fn of(books: &ledger::Ledger, view: &ledger::AccountView, now: Moment) -> Account {
+    pub(super) fn of(
+        books: &mercato_ledger::Ledger,
+        view: &mercato_ledger::AccountView,
+        now: Moment,
+    ) -> Account {
         Account {
             id: view.id.to_string(),
             name: view.name.clone(),
@@ -174,7 +181,7 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
-    pub(super) fn of(session: &ledger::SessionView) -> SessionLine {
+    pub(super) fn of(session: &mercato_ledger::SessionView) -> SessionLine {
         SessionLine {
             created_at: session.created_at.rfc3339(),
             last_seen_at: session.last_seen_at.rfc3339(),

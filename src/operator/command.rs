@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key_commands::change;
 use super::relation_commands::finite;
-use crate::ledger::Change;
+use mercato_ledger::Change;
 
 /// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,13 +10,13 @@ use super::output::{Balance, CommandOutput};
 use super::payment_commands;
 use super::relation_commands;
 use super::report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};
-use crate::clock::Moment;
-use crate::ledger::{
+use mercato_base::clock::Moment;
+use mercato_ledger::limits::USAGE_DAYS_MAX;
+use mercato_ledger::{
     AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, PaymentId,
     UsageQuery,
 };
-use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::payments::{Payments, ReconcileError};
+use mercato_payments::{Payments, ReconcileError};
 
 /// Entries of one page.
 const ENTRIES_PER_PAGE_MAX: usize = 1_000;

@@ -5,8 +5,8 @@
 use super::execute::{CommandError, Context};
 use super::key_output::{CreatedKey, Key};
 use super::output::CommandOutput;
-use crate::clock::{Moment, UtcDay};
-use crate::ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
 
 /// The limits of a new key, as typed.
 pub(super) struct Wanted<'o> {
@@ -94,19 +94,16 @@ fn end_of_day(text: &str) -> Option<Moment> {
 pub(super) mod change {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use crate::ledger::Change;
+    use mercato_ledger::Change;
 
-    pub(in super::super) fn serialize<T: Serialize, S: Serializer>(
-        change: &Change<T>,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<T: Serialize, S: Serializer>(change: &Change<T>, out: S) -> Result<S::Ok, S::Error> {
         match change {
             Change::Set(value) => value.serialize(out),
             Change::Keep | Change::Lift => out.serialize_none(),
         }
     }
 
-    pub(in super::super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Change<T>, D::Error> {
         Ok(Option::<T>::deserialize(from)?.map_or(Change::Lift, Change::Set))

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::clock::Moment;
-use crate::ledger;
+use mercato_base::clock::Moment;
 
 /// A new key.
 #[derive(Serialize)]
@@ -16,7 +15,11 @@ pub struct CreatedKey {
 }
 
 impl CreatedKey {
-    pub(super) fn of(books: &ledger::Ledger, created: &ledger::CreatedKey, now: Moment) -> CreatedKey {
+    pub(super) fn of(
+        books: &mercato_ledger::Ledger,
+        created: &mercato_ledger::CreatedKey,
+        now: Moment,
+    ) -> CreatedKey {
         CreatedKey { key: created.plain.reveal().to_owned(), about: Key::of(books, &created.view, now) }
     }
 }
@@ -69,16 +72,17 @@ pub struct Spent {
 }
 
 impl Spent {
-    fn of(standings: &[ledger::CapStanding]) -> Option<Spent> {
+    fn of(standings: &[mercato_ledger::CapStanding]) -> Option<Spent> {
         let of = |period| standings.iter().find(|cap| cap.period == period).map(|cap| cap.spent);
-        let spent = Spent { day: of(ledger::CapPeriod::Day), month: of(ledger::CapPeriod::Month) };
+        let spent =
+            Spent { day: of(mercato_ledger::CapPeriod::Day), month: of(mercato_ledger::CapPeriod::Month) };
         (!standings.is_empty()).then_some(spent)
     }
 }
 
 impl Key {
     /// The record of a key at a moment.
-    pub fn of(books: &ledger::Ledger, view: &ledger::KeyView, now: Moment) -> Key {
+    pub fn of(books: &mercato_ledger::Ledger, view: &mercato_ledger::KeyView, now: Moment) -> Key {
         let standings = books.cap_standings(view.account, view.id, &view.limits, now);
         Key {
             id: view.id.to_string(),

@@ -11,7 +11,6 @@ use super::key_output::{CreatedKey, Key};
 use super::payment_output::{Payments, Reconciliation};
 use super::relation_output::{RelationAdded, RelationLine, Relations};
 use super::report_output::{ArchivedSegment, Backup, Entries, Usage, Verification};
-use crate::ledger;
 
 /// The output of a command. The JSON has no tag: the caller knows its command.
 #[derive(Serialize)]
@@ -96,7 +95,11 @@ pub struct Balance {
 }
 
 impl Balance {
-    pub(super) fn bought(account: ledger::AccountId, credits: u64, bought: &ledger::Purchase) -> Balance {
+    pub(super) fn bought(
+        account: mercato_ledger::AccountId,
+        credits: u64,
+        bought: &mercato_ledger::Purchase,
+    ) -> Balance {
         Balance {
             cents: bought.cents,
             replayed: bought.is_replayed,
@@ -104,7 +107,7 @@ impl Balance {
         }
     }
 
-    pub(super) fn granted(account: ledger::AccountId, credits: u64, balance: u64) -> Balance {
+    pub(super) fn granted(account: mercato_ledger::AccountId, credits: u64, balance: u64) -> Balance {
         let account = account.to_string();
         Balance { account, balance, credits, cents: 0, currency: "EUR", vat_included: false, replayed: false }
     }

@@ -3,9 +3,9 @@
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
 use super::payment_output::{FoundPayment, PaymentLine, Payments, Reconciliation, UnexplainedPayment};
-use crate::ledger::PurchasesQuery;
-use crate::limits::ledger::CHECKOUTS_PER_PAGE_MAX;
-use crate::payments::ReconcileError;
+use mercato_ledger::PurchasesQuery;
+use mercato_ledger::limits::CHECKOUTS_PER_PAGE_MAX;
+use mercato_payments::ReconcileError;
 
 pub(super) fn list(
     context: &Context<'_>,

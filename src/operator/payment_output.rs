@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use crate::clock::Moment;
-use crate::ledger::Checkout;
-use crate::payments::{Found, Unexplained};
+use mercato_base::clock::Moment;
+use mercato_ledger::Checkout;
+use mercato_payments::{Found, Unexplained};
 
 /// A page of payments.
 #[derive(Serialize)]

@@ -3,8 +3,8 @@
 use super::execute::{CommandError, Context, check_range};
 use super::output::CommandOutput;
 use super::relation_output::{RelationAdded, RelationLine, Relations};
-use crate::ledger::{Relation, RelationKey};
-use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
+use mercato_ledger::limits::RELATION_WEIGHT_DEFAULT;
+use mercato_ledger::{Relation, RelationKey};
 
 /// Relations of one page.
 const RELATIONS_PER_PAGE_MAX: usize = 1_000;
@@ -61,10 +61,7 @@ pub(super) mod finite {
     use serde::ser::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        number: &Option<f64>,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(number: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
         match number {
             Some(number) if !number.is_finite() => {
                 Err(S::Error::custom(format!("expected a finite number, found {number}")))
@@ -73,7 +70,7 @@ pub(super) mod finite {
         }
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
         let number = Option::<f64>::deserialize(from)?;
         number.map(Some).ok_or_else(|| D::Error::custom("expected a number, found null; leave the field out"))
     }

@@ -4,8 +4,6 @@
 
 use serde::Serialize;
 
-use crate::ledger;
-
 /// A relation between two datasets.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +23,7 @@ pub struct RelationLine {
 }
 
 impl RelationLine {
-    pub(super) fn of(relation: &ledger::Relation) -> RelationLine {
+    pub(super) fn of(relation: &mercato_ledger::Relation) -> RelationLine {
         RelationLine {
             from: relation.key.from.clone(),
             to: relation.key.to.clone(),

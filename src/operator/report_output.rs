@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use crate::ledger;
-
 /// The usage of an account.
 #[derive(Serialize)]
 pub struct Usage {
@@ -35,7 +33,7 @@ pub struct UsageDay {
 
 impl UsageDay {
     /// The JSON view of a line.
-    pub fn of(line: &ledger::UsageLine) -> UsageDay {
+    pub fn of(line: &mercato_ledger::UsageLine) -> UsageDay {
         UsageDay {
             day: line.day.to_string(),
             dataset: line.dataset.clone(),
@@ -94,7 +92,7 @@ pub struct EntryLine {
 }
 
 impl EntryLine {
-    pub(super) fn of(entry: &ledger::Entry) -> EntryLine {
+    pub(super) fn of(entry: &mercato_ledger::Entry) -> EntryLine {
         EntryLine {
             sequence: entry.sequence,
             at: entry.at.rfc3339(),
@@ -137,7 +135,7 @@ pub struct Verification {
 
 impl Verification {
     /// The JSON view of a report.
-    pub fn of(report: &ledger::AuditReport) -> Verification {
+    pub fn of(report: &mercato_ledger::AuditReport) -> Verification {
         Verification {
             balanced: report.is_balanced(),
             entries: report.entries,
@@ -166,7 +164,7 @@ pub struct Backup {
 
 impl Backup {
     /// The JSON view of a summary.
-    pub fn of(summary: &ledger::BackupSummary) -> Backup {
+    pub fn of(summary: &mercato_ledger::BackupSummary) -> Backup {
         Backup {
             path: summary.path.display().to_string(),
             bytes: summary.bytes,
@@ -193,7 +191,7 @@ pub struct ArchivedSegment {
 }
 
 impl ArchivedSegment {
-    pub(super) fn of(moved: &ledger::MovedSegment) -> ArchivedSegment {
+    pub(super) fn of(moved: &mercato_ledger::MovedSegment) -> ArchivedSegment {
         ArchivedSegment {
             number: moved.number,
             first_record: moved.first,

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::access::client_block;
-use crate::http::{App, Service, Workers, presented_key};
-use crate::net::{
+use crate::api::{App, Service, Workers, presented_key};
+use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Refusal, Slots,
 };
@@ -106,13 +106,11 @@ fn random() -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::clock::{TestClock, UtcDay};
-    use crate::config::{Command, CommandLine, Settings};
-    use crate::ledger::{KEY_RANDOM_BYTES, KeyLimits};
-    use crate::net::{BodyMemory, RequestParser, Step};
+    use crate::config::Settings;
+    use mercato_base::clock::{TestClock, UtcDay};
+    use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
+    use mercato_net::{BodyMemory, RequestParser, Step};
 
     /// The client of a request with these header lines.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
@@ -130,12 +128,11 @@ mod tests {
     fn queues_client_without_valid_key_as_address() {
         let folder = tempfile::tempdir().unwrap();
         let words = ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"];
-        let typed = CommandLine::parse_from(words.into_iter().chain([folder.path().to_str().unwrap()]));
-        let Command::Serve(typed) = typed.command;
+        let settings = Settings::read(words.into_iter().chain([folder.path().to_str().unwrap()])).unwrap();
         let now = UtcDay::from_civil(2026, 1, 2).start();
         let clock = Arc::new(TestClock::at(now));
-        let clock_of_server: Arc<dyn crate::clock::Clock> = clock.clone();
-        let server = crate::serving::start(&Settings::resolve(typed, 1).unwrap(), clock_of_server).unwrap();
+        let clock_of_server: Arc<dyn mercato_base::clock::Clock> = clock.clone();
+        let server = crate::serving::start(&settings, clock_of_server).unwrap();
         let (app, ledger) = (server.app(), &server.app().ledger);
         let account = ledger.create_account("test", now).unwrap();
         let end = now.plus_seconds(60);

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::{StartError, part};
-use crate::catalog::{Catalog, DataDirectory};
 use crate::config::Settings;
-use crate::search::neural::{Neural, NeuralSettings, NeuralWorker};
-use crate::search::{Passages, Search};
+use mercato_catalog::{Catalog, DataDirectory};
+use mercato_search::neural::{Neural, NeuralSettings, NeuralWorker};
+use mercato_search::{Passages, Search};
 
 /// Starts search. Models load in the background; only a folder that is plainly not what its flag says holds up the start.
 pub(super) fn start(

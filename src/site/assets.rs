@@ -9,13 +9,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::cache::Cache;
 use super::security;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::api::{App, Prepared};
 use crate::branding::{Accent, Branding, Picture};
-use crate::clock::Moment;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::http::{App, Prepared};
+use mercato_base::clock::Moment;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[

@@ -5,7 +5,7 @@
 use super::frame::Link;
 use super::visit::Visit;
 use super::words::fill;
-use crate::catalog::Dataset;
+use mercato_catalog::Dataset;
 
 /// Characters of a description in a list.
 const SUMMARY_CHARS_MAX: usize = 240;

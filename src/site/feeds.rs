@@ -8,13 +8,13 @@ use super::cache::Cache;
 use super::entry::rows_in_words;
 use super::visit::Visit;
 use super::words::fill;
-use crate::catalog::{Dataset, DatasetVersion, parse_changelog};
-use crate::clock::Moment;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::http::{App, find_dataset};
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::api::{App, find_dataset};
+use mercato_base::clock::Moment;
+use mercato_catalog::{Dataset, DatasetVersion, parse_changelog};
 
 /// Entries of a feed.
 const FEED_ENTRIES_MAX: usize = 50;

@@ -10,12 +10,12 @@ use super::frame::{Frame, Section};
 use super::url::Url;
 use super::visit::Visit;
 use super::words::{fill, words};
-use crate::catalog::{Dataset, Language};
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::http::{App, GraphEdge, RelationGraph};
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::api::{App, GraphEdge, RelationGraph};
+use mercato_catalog::{Dataset, Language};
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::Public, graph)];

@@ -1,12 +1,12 @@
 //! A Markdown text of a publisher as a part of a page, which runs nothing and loads nothing.
 //!
-//! `http/handlers/catalog/text_page.rs` decides which markup a text may contain. Here its headings go below those of the
+//! `api/handlers/catalog/text_page.rs` decides which markup a text may contain. Here its headings go below those of the
 //! page, and its tables lose their styles, which the policy of the pages would not let through, and get a box that scrolls
 //! where the screen is too narrow. Does not depend on datasets.
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, html};
 
-use crate::http::harmless_markdown;
+use crate::api::harmless_markdown;
 
 /// Bytes of a text that are shown in a page. The rest is at the API.
 pub const SHOWN_BYTES_MAX: usize = 96 * 1024;

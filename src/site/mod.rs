@@ -20,7 +20,7 @@ mod refusal;
 mod snippets;
 mod status;
 
-use crate::http::Pages;
+use crate::api::Pages;
 pub use operator::OPERATOR_PAGES;
 use page::{cache, cookies, frame, numbers, security, url, visit, words};
 

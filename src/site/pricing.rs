@@ -8,15 +8,15 @@ use super::cache::Cache;
 use super::frame::{Frame, Link, Section};
 use super::visit::Visit;
 use super::words::fill;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
 use crate::branding::Pack;
-use crate::catalog::Snapshot;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Price;
-use crate::limits::ledger::DOWNLOAD_GRANT_HOURS;
+use mercato_catalog::Snapshot;
+use mercato_ledger::Price;
+use mercato_ledger::limits::DOWNLOAD_GRANT_HOURS;
 
 /// Datasets in the table of prices.
 const PRICED_MAX: usize = 10;

@@ -9,13 +9,13 @@ use super::entry::whole;
 use super::frame::{Frame, Section};
 use super::visit::Visit;
 use super::words::fill;
-use crate::clock::Moment;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Health;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use mercato_base::clock::Moment;
+use mercato_ledger::Health;
 
 /// Slugs that one list of the status page names.
 const STATUS_SLUGS_MAX: usize = 50;

@@ -194,7 +194,7 @@ fn ignores_forwarded_host() {
 
 #[test]
 fn rejects_invalid_public_url() {
-    let refused = mercato::http::PublicUrl::parse("data.example.org").unwrap_err().to_string();
+    let refused = mercato::api::PublicUrl::parse("data.example.org").unwrap_err().to_string();
     assert!(refused.contains("found `data.example.org`") && refused.contains("https://"), "{refused}");
 }
 

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use base64::Engine;
-use mercato::catalog::Table;
-use mercato::render::{Format, render_rows};
+use mercato_catalog::Table;
+use mercato_query::render::{Format, render_rows};
 use sha2::{Digest, Sha256};
 
 use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, store_path, wait_until};

@@ -7,12 +7,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, TestClock};
-use mercato::config::{CommandLine, Settings};
-use mercato::ledger::{EntryKind, Health, Ledger, LedgerOptions};
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
+use mercato_base::clock::{Clock, TestClock};
+use mercato_catalog::DataDirectory;
+use mercato_ledger::{EntryKind, Health, Ledger, LedgerOptions};
 
 use crate::harness::{
     Answer, Ask, MANIFEST, Site, city_columns, exchange, now, publish_files, store_path, wait_until,
@@ -234,9 +233,8 @@ fn bad_stores(good: &[u8]) -> [Vec<u8>; 8] {
 fn start(data: &Path, clock: Arc<dyn Clock>) -> Running {
     let words =
         ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "4", "--data"];
-    let words = words.into_iter().chain([data.to_str().unwrap()]);
-    let mercato::config::Command::Serve(typed) = CommandLine::parse_from(words).command;
-    serving::start(&Settings::resolve(typed, 2).unwrap(), clock).unwrap()
+    let settings = Settings::read(words.into_iter().chain([data.to_str().unwrap()])).unwrap();
+    serving::start(&settings, clock).unwrap()
 }
 
 #[test]
@@ -279,7 +277,7 @@ fn refuses_writes_on_full_disk_and_recovers_without_restart() {
     };
     let data = DataDirectory::new(disk.path());
     publish_files(&data, MANIFEST, "1.0.0", &city_columns(6), &[]);
-    let running = start(disk.path(), Arc::new(mercato::clock::SystemClock));
+    let running = start(disk.path(), Arc::new(mercato_base::clock::SystemClock));
     let ledger = Arc::clone(&running.app().ledger);
     let account = ledger.create_account("tester", now()).unwrap();
     ledger.buy(account, 1_000_000, None, "", "", now()).unwrap();

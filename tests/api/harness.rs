@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mercato::catalog::publish::publish;
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Moment, SystemClock};
-use mercato::config::{CommandLine, Settings};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::ChargeRequest;
-use mercato::net::ListenAddress;
-use mercato::render::append_lengths;
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
+use mercato_base::clock::{Moment, SystemClock};
+use mercato_catalog::publish::publish;
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_database::{DatabaseAddress, migrate};
 use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
 use mercato_format::{ColumnKind, FormatError, TimeUnit};
+use mercato_ledger::ChargeRequest;
+use mercato_net::ListenAddress;
+use mercato_query::render::append_lengths;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -38,6 +38,9 @@ description = "Name of the city"
 example = "Roma"
 "#;
 
+/// Flags that lift the limits of requests.
+const NO_LIMITS: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
+
 /// A running server with its data directory.
 pub struct Site {
     running: Option<Running>,
@@ -50,7 +53,7 @@ pub struct Site {
 impl Site {
     /// A site without request limits and with the dataset `cities`.
     pub fn with_cities() -> Site {
-        let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+        let site = Site::empty(&NO_LIMITS);
         site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
         site
     }
@@ -58,6 +61,13 @@ impl Site {
     /// A site without datasets.
     pub fn empty(flags: &[&str]) -> Site {
         Site::over(tempfile::tempdir().unwrap(), flags)
+    }
+
+    /// A site over a folder, without limits of requests, with changes to settings that have no flag.
+    pub fn tuned(folder: TempDir, flags: &[&str], tune: impl Fn(&mut Settings)) -> Site {
+        let mut site = Site::start(folder.path(), folder.path(), &[&NO_LIMITS, flags].concat(), tune);
+        site._own = Some(folder);
+        site
     }
 
     /// A site over a folder that exists.
@@ -89,13 +99,19 @@ impl Site {
 
     /// A site over a folder, with the books of another one where they are in a database.
     pub fn beside(with_books: &Path, folder: &Path, flags: &[&str]) -> Site {
+        Site::start(with_books, folder, flags, |_| ())
+    }
+
+    /// The same with settings that have no flag.
+    pub fn start(with_books: &Path, folder: &Path, flags: &[&str], tune: impl Fn(&mut Settings)) -> Site {
         let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
         let process =
             ["--charge-durability", "process", "--drain-seconds", "5", "--admin-host", "mercato.test"];
         let books = books_of(with_books);
         let books: Vec<&str> = books.iter().map(String::as_str).collect();
-        let settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
+        let mut settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
+        tune(&mut settings);
         let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let address = running.public_socket().unwrap();
         Site { running: Some(running), folder: folder.to_owned(), _own: None, address }
@@ -157,12 +173,13 @@ impl Site {
     }
 
     /// Uses the free queries of this month, so that what follows takes credits. They stand in the usage of the account.
-    pub fn use_up_free_queries(&self, account: mercato::ledger::AccountId) {
+    pub fn use_up_free_queries(&self, account: mercato_ledger::AccountId) {
         let ledger = &self.running().app().ledger;
         let free_queries = ledger.free_plan().queries_per_month;
         let (account, dataset) = (ledger.account(account).unwrap(), "cities".to_owned());
         let (key, claim, request_id, at, rows) = (None, None, "test".to_owned(), now(), 0);
-        let request = ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, at };
+        let request =
+            ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, view: None, at };
         let used: Vec<_> = (0..free_queries).map(|_| ledger.charge(&request).unwrap()).collect();
         used.into_iter().for_each(|one| drop(one.durable().unwrap()));
     }
@@ -172,10 +189,10 @@ impl Site {
         self.account().1
     }
 
-    fn account(&self) -> (mercato::ledger::AccountId, String) {
+    fn account(&self) -> (mercato_ledger::AccountId, String) {
         let ledger = &self.running().app().ledger;
         let account = ledger.create_account("tester", now()).unwrap();
-        let mut random = [0; mercato::ledger::KEY_RANDOM_BYTES];
+        let mut random = [0; mercato_ledger::KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).unwrap();
         let key = ledger.create_key(account, "test", random, now()).unwrap();
         (account, key.plain.reveal().to_owned())
@@ -227,14 +244,11 @@ fn books_of(folder: &Path) -> Vec<String> {
 }
 
 fn settings<'a>(flags: impl Iterator<Item = &'a &'a str>) -> Settings {
-    use clap::Parser;
-    let words = ["mercato", "serve"].into_iter().chain(flags.copied());
-    let mercato::config::Command::Serve(typed) = CommandLine::parse_from(words).command;
-    Settings::resolve(typed, 2).unwrap()
+    Settings::read(["mercato", "serve"].into_iter().chain(flags.copied())).unwrap()
 }
 
 pub fn now() -> Moment {
-    use mercato::clock::Clock;
+    use mercato_base::clock::Clock;
     SystemClock.now()
 }
 

@@ -1,6 +1,6 @@
 //! Limits of keys over HTTP: refusals, warnings, and the account's view of them.
 
-use mercato::ledger::{
+use mercato_ledger::{
     CapPeriod, Change, ChargeRequest, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending,
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn customer(site: &Site, credits: u64, limits: KeyLimits) -> Customer {
     further_key(site, account, limits)
 }
 
-fn further_key(site: &Site, account: mercato::ledger::AccountId, limits: KeyLimits) -> Customer {
+fn further_key(site: &Site, account: mercato_ledger::AccountId, limits: KeyLimits) -> Customer {
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).unwrap();
     let ledger = &site.running().app().ledger;
@@ -228,6 +228,7 @@ fn reports_limits_and_spending_of_keys() {
         dataset: "cities".to_owned(),
         request_id: "test".to_owned(),
         claim: None,
+        view: None,
         at: now(),
     });
     let keys = account(&site, &plain.key, "")["keys"].clone();

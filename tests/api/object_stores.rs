@@ -4,7 +4,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mercato::objects::{Digest, ObjectError, ObjectName, ObjectStore, StoreAddress};
+use mercato_catalog::objects::{Digest, ObjectError, ObjectName, ObjectStore, StoreAddress};
 
 /// The address of a bucket for tests.
 const ADDRESS_VARIABLE: &str = "MERCATO_TEST_S3";

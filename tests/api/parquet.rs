@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 
 use base64::Engine;
-use mercato::catalog::scrubber::{Finding, scrub_once};
-use mercato::clock::SystemClock;
+use mercato_base::clock::SystemClock;
+use mercato_catalog::scrubber::{Finding, scrub_once};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 

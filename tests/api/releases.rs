@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mercato::catalog::publish::{Rows, rollback, unpublish};
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::database::{Connection, DatabaseAddress, migrate};
-use mercato::objects::{ObjectName, ObjectStore, StoreAddress};
-use mercato::releases::{
+use mercato_catalog::objects::{ObjectName, ObjectStore, StoreAddress};
+use mercato_catalog::publish::{Rows, rollback, unpublish};
+use mercato_catalog::releases::{
     Progress, Pulled, ReleaseError, Releases, VersionBlobs, note_publication, wait_for_servers,
 };
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_database::{Connection, DatabaseAddress, migrate};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
 use tempfile::TempDir;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use mercato::access::{AccessControl, RateLimits, RateReason, Scope, Subject};
-use mercato::clock::{Clock, TestClock};
+use mercato_base::clock::{Clock, TestClock};
 
 use crate::desk::{Desk, customer, noon};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mercato::ledger::{
+use mercato_ledger::{
     AccountHandle, ChargeError, ChargeRequest, ClaimKind, IdempotencyClaim, Ledger, Pending, Reservation,
 };
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mercato::ledger::{ChargeError, ChargeRequest, Pending};
+use mercato_ledger::{ChargeError, ChargeRequest, Pending};
 
 use crate::desk::{Desk, charge, claimed, customer, noon, page, stream};
 

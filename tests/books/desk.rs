@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mercato::clock::{Moment, UtcDay};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{
     AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest, FreePlan,
     IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Plan, Receipt,
 };
@@ -98,6 +98,7 @@ pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
         dataset,
         request_id,
         claim: None,
+        view: None,
         at,
     }
 }

@@ -1,6 +1,6 @@
 //! Random histories of the books, and of the plain model beside them.
 
-use mercato::ledger::{ChargeRequest, Pending};
+use mercato_ledger::{ChargeRequest, Pending};
 use proptest::prelude::*;
 
 use crate::desk::{handle, page};
@@ -64,7 +64,7 @@ fn ends_free_queries_like_model() {
         world.take(&Step::Charge { account: 1, rows: 1, claim: None });
         world.compare();
     }
-    let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
+    let who = handle(world.ledger(), mercato_ledger::AccountId::from_number(1));
     let next = ChargeRequest { free_queries: FREE_PLAN.queries_per_month, ..page(&who, 1, world.now) };
     assert!(world.ledger().charge(&next).and_then(Pending::durable).is_err());
 }

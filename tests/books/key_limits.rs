@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mercato::access::{AccessControl, KeyRefusal, RateLimits};
-use mercato::clock::{Moment, UtcDay};
-use mercato::ledger::{
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_ledger::{
     AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeRequest, KeyId, KeyLimits, Ledger,
     LimitsChange, Pending, Receipt, Reservation, UsageQuery,
 };
@@ -205,7 +205,7 @@ fn reports_usage_by_key_or_in_total() {
     let told = |key: Option<KeyId>, by_key| {
         let query = UsageQuery { account: account.id(), days: 30, key, by_key };
         let lines = ledger.usage(&query, now).unwrap();
-        let line = |line: &mercato::ledger::UsageLine| {
+        let line = |line: &mercato_ledger::UsageLine| {
             let key = line.key.map_or("all".to_owned(), |key| key.to_string());
             format!("{} {} {key} {} {}", line.day, line.dataset, line.requests, line.credits)
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mercato::access::{AccessControl, KeyRefusal, RateLimits};
-use mercato::ledger::Ledger;
+use mercato_ledger::Ledger;
 
 use crate::desk::{Desk, customer, noon};
 use crate::schema::are_in_files;
@@ -26,7 +26,7 @@ fn recognises_key_and_names_reason_of_refusal() {
     let mut typed = key.plain.reveal().to_owned();
     typed.replace_range(5..6, if typed.as_bytes()[5] == b'x' { "y" } else { "x" });
     assert_eq!(refusal(Some(&typed)), KeyRefusal::Mistyped);
-    let stranger = mercato::ledger::PlainKey::from_random([8; 32]);
+    let stranger = mercato_ledger::PlainKey::from_random([8; 32]);
     assert_eq!(refusal(Some(stranger.reveal())), KeyRefusal::Unknown);
     assert_eq!(refusal(Some(&"x".repeat(1_000_000))), KeyRefusal::Malformed);
 }

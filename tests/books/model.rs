@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mercato::clock::Moment;
-use mercato::ledger::{EntryKind, FreePlan, KeyHash, KeyId};
+use mercato_base::clock::Moment;
+use mercato_ledger::{EntryKind, FreePlan, KeyHash, KeyId};
 
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;

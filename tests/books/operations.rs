@@ -1,7 +1,7 @@
 //! The effects of purchases, queries, streams and downloads on an account.
 
-use mercato::clock::{Moment, UtcDay};
-use mercato::ledger::{
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_ledger::{
     AccountHandle, ChargeError, ChargeRequest, EntryKind, FreePlan, Ledger, PaymentId, Pending, Plan,
     Spending, UsageQuery,
 };
@@ -423,21 +423,21 @@ fn restores_backup_of_books_in_use() {
         ledger.backup(&desk.path().with_file_name("backups"), now).unwrap()
     });
     let restored = desk.path().with_file_name("restored");
-    let back = mercato::ledger::restore(&summary.path, &restored).unwrap();
+    let back = mercato_ledger::restore(&summary.path, &restored).unwrap();
     assert_eq!((back.records, back.last_sequence), (summary.records, summary.last_sequence));
-    let options = mercato::ledger::LedgerOptions::default();
+    let options = mercato_ledger::LedgerOptions::default();
     let copy = Ledger::open(&restored, options, now).unwrap();
     // The first two records are the account and its purchase.
     let expected = 10_000 - (summary.last_sequence - 2);
     assert_eq!(copy.account(account.id()).unwrap().credits(), expected);
     assert!(copy.verify().unwrap().is_balanced());
-    assert!(mercato::ledger::restore(&summary.path, &desk.path()).is_err(), "books are never overwritten");
+    assert!(mercato_ledger::restore(&summary.path, &desk.path()).is_err(), "books are never overwritten");
     drop(copy);
     let mut bytes = std::fs::read(&summary.path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&summary.path, &bytes).unwrap();
-    let refused = mercato::ledger::restore(&summary.path, &desk.path().with_file_name("other"));
-    assert!(matches!(refused, Err(mercato::ledger::BackupError::Damaged { .. })), "{refused:?}");
+    let refused = mercato_ledger::restore(&summary.path, &desk.path().with_file_name("other"));
+    assert!(matches!(refused, Err(mercato_ledger::BackupError::Damaged { .. })), "{refused:?}");
     assert!(!desk.path().with_file_name("other").exists());
 }

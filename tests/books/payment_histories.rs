@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use mercato::ledger::{AccountId, Checkout, EntryKind, Ledger, ReversalEvent};
+use mercato_ledger::{AccountId, Checkout, EntryKind, Ledger, ReversalEvent};
 use proptest::prelude::*;
 
 use crate::desk::{Desk, noon};

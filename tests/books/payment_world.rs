@@ -1,7 +1,7 @@
 //! Steps of payments that the books and a plain model take side by side, with spending between them. Does not depend on where
 //! histories come from.
 
-use mercato::ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};
+use mercato_ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};
 
 use crate::desk::{Desk, charge, noon};
 use crate::payments::{ask, closed, disputed, payment_of, refunded, tell};
@@ -134,21 +134,7 @@ impl World {
                 let (account, id) = (AccountId::from_number(bought.account), bought.checkout.id);
                 self.ledger().cancel_checkout(account, id, noon()).unwrap().unwrap();
             }
-            Step::Pay { which } => {
-                let Some(place) = self.place(which) else { return };
-                let bought = &self.bought[place];
-                let outcome = self.ledger().pay_checkout(&payment_of(&bought.checkout, &bought.payment()));
-                let (account, credits) = (bought.account, bought.checkout.credits);
-                let of = AccountId::from_number(account);
-                if bought.is_paid {
-                    assert_eq!(outcome, Ok(PaidCheckout::Replayed));
-                    return;
-                }
-                assert_eq!(outcome, Ok(PaidCheckout::Granted { account: of, credits }));
-                self.bought[place].is_paid = true;
-                self.change(account, EntryKind::Purchase, credits as i64);
-                self.settle(place);
-            }
+            Step::Pay { which } => self.pay(which),
             Step::Refund { which, thousandths } => {
                 let Some(place) = self.place(which) else { return };
                 let total = self.bought[place].cents(thousandths);
@@ -187,6 +173,23 @@ impl World {
                 self.ledger = Some(self.desk.open());
             }
         }
+    }
+
+    /// Pays a purchase in both, perhaps again.
+    fn pay(&mut self, which: usize) {
+        let Some(place) = self.place(which) else { return };
+        let bought = &self.bought[place];
+        let outcome = self.ledger().pay_checkout(&payment_of(&bought.checkout, &bought.payment()));
+        let (account, credits) = (bought.account, bought.checkout.credits);
+        let of = AccountId::from_number(account);
+        if bought.is_paid {
+            assert_eq!(outcome, Ok(PaidCheckout::Replayed));
+            return;
+        }
+        assert_eq!(outcome, Ok(PaidCheckout::Granted { account: of, credits }));
+        self.bought[place].is_paid = true;
+        self.change(account, EntryKind::Purchase, credits as i64);
+        self.settle(place);
     }
 
     /// Ends a dispute in both.

@@ -1,11 +1,11 @@
 //! Checkouts, their payments, and what of them is refunded or disputed.
 
-use mercato::clock::Moment;
-use mercato::ledger::{
+use mercato_base::clock::Moment;
+use mercato_ledger::limits::{CHECKOUT_SECONDS, UNPAID_CHECKOUTS_MAX};
+use mercato_ledger::{
     AccountId, ChargeError, Checkout, CheckoutPayment, CheckoutState, Contradiction, EntryKind, Ledger,
     NewCheckout, PaidCheckout, PaymentId, Price, PurchasesQuery, ReportedReversal, ReversalEvent, Reversed,
 };
-use mercato::limits::ledger::{CHECKOUT_SECONDS, UNPAID_CHECKOUTS_MAX};
 
 use crate::desk::{Desk, charge, noon};
 

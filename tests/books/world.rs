@@ -2,8 +2,8 @@
 //! entries and the idempotency keys do too. Does not depend on where histories come from: a property test and a fuzz target make
 //! them.
 
-use mercato::clock::Moment;
-use mercato::ledger::{
+use mercato_base::clock::Moment;
+use mercato_ledger::{
     AccountHandle, AccountId, ChargeError, ChargeRequest, ClaimKind, CreatedKey, EntryKind, IdempotencyClaim,
     Ledger, Pending, Receipt, Reservation,
 };

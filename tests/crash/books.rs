@@ -4,10 +4,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{Ledger, LedgerOptions};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{Ledger, LedgerOptions};
 use postgres::{Client, NoTls};
 
 use crate::schema::{are_in_files, url_of};

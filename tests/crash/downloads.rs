@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use mercato::catalog::DataDirectory;
+use mercato_catalog::DataDirectory;
 
 use crate::{CREDITS, books, open_account, publish_numbers, serve};
 

@@ -32,12 +32,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::{Seen, query, stream};
-use mercato::catalog::DataDirectory;
-use mercato::catalog::publish::publish;
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{AccountId, Entry, EntryKind, Ledger};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_catalog::publish::publish;
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues, write_table};
+use mercato_ledger::{AccountId, Entry, EntryKind, Ledger};
 use schema::are_in_files;
 
 const SERVER_FLAGS: [&str; 7] =

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use mercato::catalog::DataDirectory;
-use mercato::ledger::EntryKind;
+use mercato_catalog::DataDirectory;
+use mercato_ledger::EntryKind;
 
 use super::books;
 use super::simulator::{Stripe, WEBHOOK_SECRET, signature, unix_now};

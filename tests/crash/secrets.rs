@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{AccountId, Email, PasswordHash};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_ledger::{AccountId, Email, PasswordHash};
 
 use super::schema::are_in_files;
 use super::{SERVER_FLAGS, books, open_account, publish_numbers};

@@ -12,12 +12,12 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{DataType, Schema, TimeUnit as ArrowUnit};
-use mercato::limits::render::{ARROW_BATCH_BYTES, ARROW_BATCH_ROWS_MAX};
-use mercato::render::{
-    ArrowEncoder, Document, Format, Labels, Unit, arrow_lengths, render_arrow, render_rows,
-};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_query::render::limits::{ARROW_BATCH_BYTES, ARROW_BATCH_ROWS_MAX};
+use mercato_query::render::{
+    ArrowEncoder, Document, Format, Labels, Unit, arrow_lengths, render_arrow, render_rows,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -356,5 +356,5 @@ fn keeps_bytes_of_encoding() {
     .unwrap();
     let digest = Sha256::digest(document_bytes(&table, 0));
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!((mercato::render::ARROW_VERSION, hex.as_str()), (1, "259eab3f55506b2f"));
+    assert_eq!((mercato_query::render::ARROW_VERSION, hex.as_str()), (1, "259eab3f55506b2f"));
 }

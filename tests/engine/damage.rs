@@ -1,11 +1,11 @@
 //! Queries on damaged store files: an answer or an error, never a panic. Opening does not read the rows, so damage
 //! among them reaches the engine.
 
-use mercato::query::{NoSelections, QueryRequest, RowStream, count_matches, execute, plan};
-use mercato::render::{Format, Labels, render_arrow, render_rows};
 use mercato_format::Table;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, TimeUnit};
+use mercato_query::render::{Format, Labels, render_arrow, render_rows};
+use mercato_query::{NoSelections, QueryRequest, RowStream, count_matches, execute, plan};
 
 fn file() -> Vec<u8> {
     let rows = 40i64;
@@ -58,7 +58,7 @@ fn run(table: &Table) -> usize {
     let mut answered = 0;
     for body in BODIES {
         let Ok(request) = QueryRequest::from_json(body.as_bytes(), 10_000) else { panic!("{body}") };
-        let Ok(plan) = plan(&request, table, "t@1", &mercato::query::Unlimited) else { continue };
+        let Ok(plan) = plan(&request, table, "t@1", &mercato_query::Unlimited) else { continue };
         let Ok(page) = execute(&plan, &NoSelections) else { continue };
         let formats = [Format::Json, Format::Csv, Format::Sse];
         let printed = formats
@@ -72,7 +72,7 @@ fn run(table: &Table) -> usize {
         if let Some(cursor) = page.next_cursor {
             let mut next = request.clone();
             next.resume_at(&cursor).unwrap();
-            let _ = mercato::query::plan(&next, table, "t@1", &mercato::query::Unlimited)
+            let _ = mercato_query::plan(&next, table, "t@1", &mercato_query::Unlimited)
                 .map(|plan| execute(&plan, &NoSelections));
         }
     }

@@ -1,9 +1,9 @@
 //! Doubles that are no numbers, and floats that are narrower than doubles.
 
-use mercato::query::{NoSelections, QueryError, QueryRequest, Reason, count_matches, execute, plan};
-use mercato::render::{Format, render_rows, write_statistics};
 use mercato_format::writer::{Column, ColumnValues, write_table_and};
 use mercato_format::{ColumnKind, Table, TableWriter};
+use mercato_query::render::{Format, render_rows, write_statistics};
+use mercato_query::{NoSelections, QueryError, QueryRequest, Reason, count_matches, execute, plan};
 use serde_json::{Value, json};
 
 const NAN: f64 = f64::NAN;
@@ -25,7 +25,7 @@ fn request(body: &Value) -> QueryRequest {
 }
 
 fn rows(table: &Table, body: &Value) -> Vec<u32> {
-    execute(&plan(&request(body), table, "t", &mercato::query::Unlimited).unwrap(), &NoSelections)
+    execute(&plan(&request(body), table, "t", &mercato_query::Unlimited).unwrap(), &NoSelections)
         .unwrap()
         .rows
 }
@@ -83,7 +83,7 @@ fn only_float_tests_match_nan_and_infinities() {
             let found: Vec<u32> = (0..table.row_count()).filter(|row| found.contains(&(row % 6))).collect();
             assert_eq!(rows(&table, &body), found, "{body}");
             let request = request(&body);
-            let plan = plan(&request, &table, "t", &mercato::query::Unlimited).unwrap();
+            let plan = plan(&request, &table, "t", &mercato_query::Unlimited).unwrap();
             assert_eq!(count_matches(&plan, &NoSelections).unwrap(), found.len() as u64, "{body}");
             if body["filters"]["c"].get("isNaN").is_some()
                 && body["filters"]["c"].as_object().unwrap().len() == 1
@@ -114,7 +114,7 @@ fn rejects_cursors_of_former_nan_order() {
         (&without, "asc", Some(vec![2, 1])),
     ] {
         let body = json!({"sortBy": "c", "sortDirection": direction, "cursor": former(table, direction)});
-        match (plan(&request(&body), table, "t", &mercato::query::Unlimited), expected) {
+        match (plan(&request(&body), table, "t", &mercato_query::Unlimited), expected) {
             (Ok(plan), Some(expected)) => assert_eq!(execute(&plan, &NoSelections).unwrap().rows, expected),
             (Err(QueryError::Invalid(errors)), None) => {
                 assert_eq!(errors[0].reason, Reason::CursorQueryMismatch);

@@ -1,12 +1,12 @@
 //! Every walk through a filtered and sorted table returns each matching row exactly once, in order, by cursors and by
 //! offsets, and `nextCursor` is null exactly at the end.
 
-use mercato::query::{
+use mercato::selections::SelectionCache;
+use mercato_format::{ColumnKind, FloatWidth, Table};
+use mercato_query::{
     Count, NoSelections, PaginationMode, Plan, QueryRequest, RowStream, count_matches, count_rows,
     count_up_to, execute, plan,
 };
-use mercato::selections::SelectionCache;
-use mercato_format::{ColumnKind, FloatWidth, Table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ fn check_walk(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCa
     let mut body = case.body(case.limit);
     let mut found = Vec::new();
     loop {
-        let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+        let plan = plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
         let page = execute(&plan, cache).unwrap();
         found.extend_from_slice(&page.rows);
         assert_eq!(page.mode == PaginationMode::Cursor, body.get("cursor").is_some());
@@ -140,7 +140,7 @@ fn check_walk(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCa
 fn check_offset(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCache) {
     let mut body = case.body(case.limit);
     body["offset"] = case.offset.into();
-    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
     let rest = expected.get(case.offset..).unwrap_or_default();
     let page = execute(&plan, cache).unwrap();
     assert_eq!(page.rows, &rest[..rest.len().min(case.limit)], "{body}");
@@ -168,7 +168,7 @@ fn check_told_counts(case: &Case, plan: &Plan<'_>, matches: u64, cache: &Selecti
 fn check_stream(case: &Case, stored: &Table, expected: &[u32]) {
     let mut body = case.body(case.limit * 3);
     body["offset"] = case.offset.into();
-    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+    let plan = plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
     let rest = expected.get(case.offset..).unwrap_or_default();
     let mut stream = RowStream::new(&plan).unwrap();
     let (mut found, mut batch) = (Vec::new(), Vec::new());
@@ -189,17 +189,16 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
     let mut body = case.body(case.limit);
     body["count"] = "exact".into();
     let total = Some(expected.len() as u64);
-    let first =
-        execute(&plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
-            .unwrap();
+    let first = execute(&plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap(), cache)
+        .unwrap();
     assert_eq!(first.total_rows, total, "{body}");
     body["offset"] = case.offset.into();
-    let deep = plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+    let deep = plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
     assert_eq!(execute(&deep, &NoSelections).unwrap().total_rows, total, "{body}");
     if let Some(cursor) = first.next_cursor {
         body["cursor"] = cursor.into();
         let next =
-            execute(&plan(&request(&body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap(), cache)
+            execute(&plan(&request(&body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap(), cache)
                 .unwrap();
         assert_eq!(next.total_rows, total, "{body}");
     }
@@ -210,13 +209,13 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
             let (request, errors) =
                 QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
             assert_eq!(errors, [], "{body}");
-            let plan = plan(&request, stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+            let plan = plan(&request, stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
             count_rows(&plan, u64::MAX, cache).unwrap().exact().unwrap()
         };
         assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");
         if let Some(last) = expected.get(case.offset) {
             let plan =
-                plan(&request(&case.body(limit)), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+                plan(&request(&case.body(limit)), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
             body["cursor"] = plan.cursor_after(*last).unwrap().into();
             assert_eq!(estimate(&body), (expected.len() - case.offset - 1).min(limit) as u64, "{body}");
         }
@@ -228,7 +227,7 @@ fn check_bare_cursor(case: &Case, stored: &Table, expected: &[u32]) {
     use base64::Engine;
     let engine = base64::engine::general_purpose::STANDARD;
     let Some(last) = expected.get(case.offset) else { return };
-    let plan_of = |body: &Value| plan(&request(body), stored, "t@1.0.0", &mercato::query::Unlimited).unwrap();
+    let plan_of = |body: &Value| plan(&request(body), stored, "t@1.0.0", &mercato_query::Unlimited).unwrap();
     let mut body = case.body(case.limit);
     let cursor = plan_of(&body).cursor_after(*last).unwrap();
     let decoded: Value = serde_json::from_slice(&engine.decode(cursor).unwrap()).unwrap();

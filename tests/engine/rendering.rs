@@ -1,11 +1,11 @@
 //! Every format prints every cell as a plain printer does, and what JSON and CSV readers read is what was stored.
 
-use mercato::render::{
+use mercato_format::encode::{push_date, push_decimal, push_timestamp};
+use mercato_format::{ColumnKind, Table};
+use mercato_query::render::{
     Format, RENDER_CHUNK_ROWS, RenderedLengths, RowWriter, append_lengths, count_lengths, render_rows,
     renderer_version, stored_lengths,
 };
-use mercato_format::encode::{push_date, push_decimal, push_timestamp};
-use mercato_format::{ColumnKind, Table};
 use proptest::prelude::*;
 
 use crate::naive::{Cell, NaiveColumn, NaiveTable, float_json};

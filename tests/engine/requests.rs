@@ -1,10 +1,10 @@
 //! Bad requests: each kind has its reason, its pointer and a hint, and the errors of a body come at once.
 
-use mercato::query::{
-    Purpose, QueryError, QueryRequest, Reason, VALIDATION_ERRORS_MAX, ValidationError, plan,
-};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_query::{
+    Purpose, QueryError, QueryRequest, Reason, VALIDATION_ERRORS_MAX, ValidationError, plan,
+};
 
 fn table() -> Table {
     let texts =
@@ -35,7 +35,7 @@ fn table() -> Table {
 fn errors(body: &str) -> Vec<ValidationError> {
     match QueryRequest::from_json(body.as_bytes(), 10_000) {
         Err(errors) => errors,
-        Ok(request) => match plan(&request, &table(), "t@1", &mercato::query::Unlimited) {
+        Ok(request) => match plan(&request, &table(), "t@1", &mercato_query::Unlimited) {
             Err(QueryError::Invalid(errors)) => errors,
             other => panic!("{body}: {other:?}"),
         },
@@ -159,7 +159,7 @@ fn enforces_filter_limits() {
             &QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(),
             &table(),
             "t@1",
-            &mercato::query::Unlimited,
+            &mercato_query::Unlimited,
         )
         .is_ok()
     };
@@ -221,9 +221,9 @@ fn column_names_override_bound_suffixes() {
     let table = table();
     let rows = |body: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        mercato::query::execute(
-            &plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap(),
-            &mercato::query::NoSelections,
+        mercato_query::execute(
+            &plan(&request, &table, "t@1", &mercato_query::Unlimited).unwrap(),
+            &mercato_query::NoSelections,
         )
         .unwrap()
         .rows
@@ -247,9 +247,9 @@ fn accepts_rendered_datetimes_as_literals() {
     let rows = |literal: &str| {
         let body = format!("{{\"filters\":{{\"at\":\"{literal}\"}}}}");
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited)
+        let plan = plan(&request, &table, "t@1", &mercato_query::Unlimited)
             .unwrap_or_else(|error| panic!("{literal}: {error:?}"));
-        mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap().rows
+        mercato_query::execute(&plan, &mercato_query::NoSelections).unwrap().rows
     };
     assert_eq!(rows("0001-01-01T00:00:00Z"), [0]);
     assert_eq!(rows("9999-12-31"), [1]);
@@ -265,8 +265,8 @@ fn offset_beyond_unindexed_rows_finds_nothing() {
     for (offset, expected) in [(1, [0, 1].as_slice()), (3, &[]), (u64::MAX, &[])] {
         let body = format!("{{\"sortBy\":\"n\",\"offset\":{offset}}}");
         let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
-        let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap();
-        let page = mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap();
+        let plan = plan(&request, &table, "t@1", &mercato_query::Unlimited).unwrap();
+        let page = mercato_query::execute(&plan, &mercato_query::NoSelections).unwrap();
         assert_eq!((page.rows.as_slice(), page.next_cursor), (expected, None), "{offset}");
     }
 }
@@ -276,7 +276,7 @@ fn binds_cursor_to_query_and_file() {
     let table = table();
     let plan_of = |body: &str, identity: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
-        plan(&request, &table, identity, &mercato::query::Unlimited).map(|plan| plan.cursor_after(0).unwrap())
+        plan(&request, &table, identity, &mercato_query::Unlimited).map(|plan| plan.cursor_after(0).unwrap())
     };
     let cursor = plan_of("{\"sortBy\":\"price\"}", "t@1").unwrap();
     let with = |rest: &str| format!("{{{rest}\"cursor\":\"{cursor}\"}}");
@@ -300,7 +300,7 @@ fn binds_cursor_to_query_and_file() {
             .unwrap();
     let request = QueryRequest::from_json(with("\"sortBy\":\"price\",").as_bytes(), 100).unwrap();
     assert_eq!(request.cursor_fingerprint(), Some(table.fingerprint()));
-    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1", &mercato::query::Unlimited) else {
+    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1", &mercato_query::Unlimited) else {
         panic!()
     };
     assert_eq!(errors[0].reason, Reason::CursorExpired);
@@ -321,11 +321,11 @@ fn takes_same_fields_from_get_parameters() {
     ])
     .unwrap();
     let table = table();
-    let plan = plan(&request, &table, "t@1", &mercato::query::Unlimited).unwrap();
+    let plan = plan(&request, &table, "t@1", &mercato_query::Unlimited).unwrap();
     assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
     let gap = pairs(&[("columns", "name,,price")]).unwrap();
     let Err(QueryError::Invalid(errors)) =
-        mercato::query::plan(&gap, &table, "t@1", &mercato::query::Unlimited)
+        mercato_query::plan(&gap, &table, "t@1", &mercato_query::Unlimited)
     else {
         panic!()
     };

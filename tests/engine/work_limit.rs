@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mercato::query::{
-    NoSelections, QueryError, QueryRequest, RowStream, SearchError, Stop, WorkLimit, count_matches,
-    count_rows, execute, plan,
-};
 use mercato::selections::SelectionCache;
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table};
+use mercato_query::{
+    NoSelections, QueryError, QueryRequest, RowStream, SearchError, Stop, WorkLimit, count_matches,
+    count_rows, execute, plan,
+};
 use proptest::prelude::*;
 use serde_json::json;
 

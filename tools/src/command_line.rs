@@ -5,7 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::books::{self, BooksCommand};
 #[cfg(target_os = "linux")]
 use crate::commands::loadgen;
-use crate::commands::{convert, datasets, demo, diff, export, inspect, models, publish, search, verify};
+use crate::commands::{
+    convert, datasets, demo, diff, export, inspect, models, packaging, publish, search, verify,
+};
 use crate::convert::isolation::{WORKER_COMMAND, worker};
 use crate::failure::Failure;
 
@@ -26,7 +28,7 @@ Examples:
   mercato-tools demo
   mercato-tools convert sales.parquet --output sales.mcol
   mercato-tools inspect sales.mcol
-  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
+  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /var/lib/mercato
   mercato-tools export sales.mcol --format csv --output sales.csv
 
 Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage, 3 published, but servers lag.";
@@ -51,13 +53,14 @@ pub enum Command {
     Models(models::ModelsArguments),
     #[cfg(target_os = "linux")]
     Loadgen(loadgen::LoadgenArguments),
+    #[command(hide = true)]
+    Packaging(packaging::PackagingArguments),
     #[command(flatten)]
     Books(BooksCommand),
     #[command(name = WORKER_COMMAND, hide = true)]
     ConvertWorker,
 }
 
-/// Runs one command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {
@@ -77,6 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Models(command) => models::run(command, json),
         #[cfg(target_os = "linux")]
         Command::Loadgen(command) => loadgen::run(command, json),
+        Command::Packaging(command) => packaging::run(command),
         Command::Books(command) => books::run(command, json),
         Command::ConvertWorker => worker::run(),
     }

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use mercato::catalog::CatalogError;
-use mercato::releases::ReleaseError;
-use mercato::search::models::{InferenceError, ModelError};
+use mercato_catalog::CatalogError;
+use mercato_catalog::releases::ReleaseError;
 use mercato_format::FormatError;
+use mercato_search::models::{InferenceError, ModelError};
 
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]

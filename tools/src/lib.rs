@@ -8,6 +8,7 @@ pub mod convert;
 pub mod demo;
 pub mod destination;
 pub mod diff;
+pub mod evaluation;
 pub mod failure;
 pub mod interruption;
 #[cfg(target_os = "linux")]

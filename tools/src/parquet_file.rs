@@ -13,9 +13,9 @@ use arrow_array::types::{Date64Type, TimestampMillisecondType, TimestampSecondTy
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use indicatif::ProgressBar;
-use mercato::catalog::Slug;
-use mercato::render::{ArrowEncoder, Labels};
+use mercato_catalog::Slug;
 use mercato_format::Table;
+use mercato_query::render::{ArrowEncoder, Labels};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};

@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-export const DOCUMENT = new URL("../../../src/http/openapi/openapi.json", import.meta.url);
+export const DOCUMENT = new URL("../../../src/api/openapi/openapi.json", import.meta.url);
 export const OUTPUT = new URL("../src/generated.ts", import.meta.url);
 const METHODS = ["get", "put", "post", "delete", "patch"];
 const KNOWN = new Set([
@@ -23,7 +23,7 @@ const KNOWN = new Set([
 export function generate(document) {
   const { schemas } = document.components;
   const parts = [
-    "// Generated from src/http/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.",
+    "// Generated from src/api/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.",
     ...Object.entries(schemas).map(([name, schema]) => declaration(name, schema)),
     operationTypes(document),
     operationTable(document),

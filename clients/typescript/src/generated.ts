@@ -1,4 +1,4 @@
-// Generated from src/http/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.
+// Generated from src/api/openapi/openapi.json by scripts/generate.mjs. Do not edit: run `npm run generate`.
 
 /** The account of the key that asks. */
 export interface Account {
@@ -10,13 +10,13 @@ export interface Account {
   plan: "free" | "prepaid";
   /** Credits that can be spent. */
   credits: number;
-  /** Credits that running streams hold. */
+  /** Credits that running streams and downloads hold. */
   reserved: number;
   /** Free queries left this month. They stay after credits are bought, and are used first. */
   freeQueriesRemaining: number;
   /** Greatest `limit` of a free query. A greater one takes credits. */
   freeRowsPerQuery: number;
-  /** When they begin anew. */
+  /** When the month's free queries are renewed. */
   freeQueriesResetAt: string;
   /** When it was opened. */
   createdAt: string;
@@ -29,11 +29,11 @@ export interface Account {
     /** The UTC day. */
     day: Limit | null;
   };
-  /** Its keys, without the keys themselves. */
+  /** Its keys, without their secrets. */
   keys: Array<AccountKey>;
 }
 
-/** A key, without the key itself. */
+/** A key, without its secret. */
 export interface AccountKey {
   /** Its id. */
   id: string;
@@ -41,13 +41,13 @@ export interface AccountKey {
   account: string;
   /** Its first characters. */
   prefix: string;
-  /** What its owner calls it. */
+  /** A label by its owner. */
   label: string;
   /** When it was made. */
   createdAt: string;
   /** When it was last used. */
   lastUsedAt: string | null;
-  /** When it ends, where it was rotated or made for a time. */
+  /** When it expires, because it was rotated or has an end. */
   expiresAt: string | null;
   /** When it was revoked. */
   revokedAt: string | null;
@@ -57,10 +57,10 @@ export interface AccountKey {
     creditsPerDay: number | null;
     /** Credits in a UTC calendar month; null without a cap. */
     creditsPerMonth: number | null;
-    /** The only datasets that it reads; all of them when empty. */
+    /** The only datasets that it may read; empty for all. */
     datasets: Array<string>;
   };
-  /** What it has spent; null without caps, and while the books cannot say. */
+  /** Credits spent of its caps; null without caps, and while the books are unavailable. */
   spent: {
     /** In the present UTC day; null without a cap on it. */
     day: number | null;
@@ -71,7 +71,7 @@ export interface AccountKey {
 
 /** Liveness. */
 export interface Alive {
-  /** Whether only a restart helps. */
+  /** `restart` when only a restart helps. */
   status: "alive" | "restart";
 }
 
@@ -94,7 +94,7 @@ export interface Changelog {
   }>;
 }
 
-/** What is known of all values of a column. */
+/** Statistics of all values of a column. */
 export interface ColumnStatistics {
   /** Its name. */
   name: string;
@@ -110,7 +110,7 @@ export interface ColumnStatistics {
   nans: number;
   /** Rows with an infinity. */
   infinities: number | null;
-  /** Distinct values, exactly. */
+  /** Distinct values, exactly; null when not known. All NaNs count as one. */
   distinct: number | null;
   /** Null when not known or when no value is finite. */
   min: string | number | boolean | null;
@@ -120,13 +120,13 @@ export interface ColumnStatistics {
   mean: string | number | boolean | null;
   /** Null when not known or when no value is finite. */
   quantiles: Quantiles | null;
-  /** Of texts only. */
+  /** For texts only. */
   lengths?: {
     /** The shortest. */
     min: number;
     /** The longest. */
     max: number;
-    /** The mean, a number. */
+    /** The mean. */
     mean: unknown;
     /** Quantiles of the lengths. */
     quantiles: Quantiles | null;
@@ -145,7 +145,7 @@ export interface ColumnStatistics {
       count: number;
     }>;
   } | null;
-  /** Values that occur at least twice. */
+  /** The most frequent of the values that occur at least twice; empty when all values differ, null when not known. */
   topValues: Array<{
     /** The value; a long text is cut. */
     value: string | number | boolean;
@@ -154,7 +154,7 @@ export interface ColumnStatistics {
   }> | null;
 }
 
-/** What a column must be. */
+/** The condition on a column. */
 export type Condition = string | number | boolean | null | Array<string | number | boolean> | Operators;
 
 /** schema.org/Dataset in the vocabulary of Croissant. */
@@ -201,9 +201,9 @@ export interface DatasetSchema {
   properties: Record<string, {
     /** A type, or a type and `null`. */
     type: unknown;
-    /** Of texts that are moments. */
+    /** For datetimes. */
     format?: "date" | "date-time";
-    /** Of texts that are moments, in place of the format, where a year has more than four digits. */
+    /** For datetimes, in place of the format, where a year has more than four digits. */
     pattern?: string;
     /** What the publisher says. */
     description?: string;
@@ -225,7 +225,7 @@ export interface DatasetSchema {
     nullable: boolean;
     /** Whether rows can be sorted by it; without an index no deeper than 1,000,000 rows. */
     sortable: boolean;
-    /** Whether it carries a sort index, so that order and filters by it read no other rows. */
+    /** Whether it has a sort index, so that ordering and filtering by it read no other rows. */
     indexed: boolean;
     /** What the publisher says. */
     description: string | null;
@@ -234,7 +234,7 @@ export interface DatasetSchema {
   }>;
 }
 
-/** The first fault spread out, facts of the case, then the faults. */
+/** The fields of the first fault, the facts of the case, then all faults. */
 export interface ErrorDetails {
   /** A stable word for programs, such as `UNKNOWN_COLUMN`. */
   reason: string;
@@ -260,19 +260,19 @@ export interface ErrorDetails {
   spent?: number;
   /** Over which UTC time the cap counts. */
   period?: "day" | "month";
-  /** When the cap begins anew. */
+  /** When the cap is renewed. */
   resetsAt?: string;
   /** Free queries of a month. */
   allowance?: number;
-  /** When the limit or the free queries begin anew. */
+  /** When the limit or the free queries are renewed. */
   resetAt?: string;
   /** As the header `Retry-After`. */
   retryAfterSeconds?: number;
-  /** Processor time that one search may take, of `QUERY_TOO_EXPENSIVE`. */
+  /** Processor time that one search may take; with `QUERY_TOO_EXPENSIVE`. */
   limitSeconds?: number;
   /** Whose limit it is. */
   scope?: "key" | "address";
-  /** Bytes of the file that has no such range. */
+  /** Size of the file that has no such range. */
   bytes?: number;
   /** One object for each fault, of at most 100 in at most 64 KiB; empty where there is nothing to point at. */
   errors: Array<{
@@ -293,11 +293,11 @@ export interface ErrorDetails {
 
 /** What a query would cost. */
 export interface Estimate {
-  /** Rows that it would return; at most so many where `rowsAtLeast` is there. */
+  /** Rows that it would return; an upper bound where `rowsAtLeast` is given. */
   rows: number;
-  /** The fewest rows that it can return, where more than 10,000 match and `rows` is only a bound. */
+  /** A lower bound of the rows, where more than 10,000 match. */
   rowsAtLeast?: number;
-  /** What it would cost, at most where `rowsAtLeast` is there. */
+  /** What it would cost; an upper bound where `rowsAtLeast` is given. */
   creditsRequired: number;
   /** What the account can spend. */
   creditsAvailable: number;
@@ -305,17 +305,17 @@ export interface Estimate {
   affordable: boolean;
 }
 
-/** What is to be estimated, and what it asks for. */
+/** The request to estimate. */
 export interface EstimateBody {
-  /** Which rows; null is all of them. */
+  /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Which columns, in the order wanted; null or empty is all. */
+  /** Columns in the order of the answer; null or empty for all. */
   columns?: Array<string> | null;
   /** Rows at most. */
   limit?: number | null;
-  /** Rows to skip; ignored beside a cursor. */
+  /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column that orders the rows; null is the order of the file. */
+  /** The column to sort by; null for the order of the file. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -323,7 +323,7 @@ export interface EstimateBody {
   version?: string | null;
   /** `nextCursor` of an answer. Treat it as opaque; at most 4 KiB. */
   cursor?: string | null;
-  /** Which total is told. */
+  /** Whether `totalRows` is counted. */
   count?: "exact" | null;
   /** What is to be estimated. */
   for?: "page" | "stream" | "download" | null;
@@ -347,7 +347,7 @@ export interface Graph {
     slug: Slug;
     /** Its title. */
     title: string;
-    /** What it belongs to: its first tag, or `untagged`. */
+    /** Its first tag, or `untagged`. */
     group: string;
     /** Its number of rows. */
     size: number;
@@ -360,14 +360,14 @@ export interface Graph {
     target: Slug;
     /** What kind of relation it is. */
     type: string;
-    /** What is said about it; its type where nothing is. */
+    /** The operator's description, or else the type. */
     label: string;
     /** How strong it is. */
     weight: number;
   }>;
 }
 
-/** A dataset with all that a visitor wants to know first. */
+/** A dataset: its facts, versions, price and links. */
 export interface Header {
   slug: Slug;
   /** In the language asked for, where the publisher gave it; else the other one, else the slug. */
@@ -376,7 +376,7 @@ export interface Header {
   description: string;
   /** Name of the license; null when the publisher gave none. */
   license: string | null;
-  /** Semantic version that is read unless a cursor says otherwise. */
+  /** The version that is read by default. */
   currentVersion: string;
   /** Rows of the current version. */
   rowCount: number;
@@ -390,7 +390,7 @@ export interface Header {
   updatedAt: string;
   /** Where the license can be read. */
   licenseUrl: string | null;
-  /** Who publishes it, where that is said. */
+  /** Who publishes it; null when the publisher gave none. */
   publisher: {
     /** The name. */
     name: string;
@@ -403,7 +403,7 @@ export interface Header {
   homepage: string | null;
   /** How to cite it. */
   citation: string | null;
-  /** What it covers, where that is said. */
+  /** What it covers; null when the publisher gave nothing. */
   coverage: {
     /** The first date. */
     from: string | null;
@@ -412,7 +412,7 @@ export interface Header {
     /** Names of places. */
     places: Array<string>;
   } | null;
-  /** How often it is renewed, where that is said. */
+  /** How often it is updated; null when the publisher gave nothing. */
   updateFrequency: "continuous" | "hourly" | "daily" | "weekly" | "fortnightly" | "monthly" | "quarterly" | "half-yearly" | "yearly" | "irregular" | "never" | null;
   /** Address of the methodology. */
   methodologyUrl: string;
@@ -440,7 +440,7 @@ export interface Header {
   formats: Array<{
     /** Value of `format`. */
     format: "csv" | "json" | "ndjson" | "arrow" | "parquet" | "xlsx";
-    /** Size of the download; null while it is not known. */
+    /** Size of the download in bytes. Null for Arrow and Excel of more than 4,096 rows until somebody has asked for the file, for large store files of an older converter, and while the store file is being verified. */
     bytes: number | null;
   }>;
   /** What a download costs. */
@@ -449,7 +449,7 @@ export interface Header {
   priceForDownload: {
     /** As `creditsForDownload`. */
     credits: number;
-    /** Euros, exact, without VAT. */
+    /** Euros as exact decimal text, without VAT. */
     eur: string;
     vatIncluded: false;
   };
@@ -463,7 +463,7 @@ export interface Header {
     fileSize: number;
     /** When it was published. */
     publishedAt: string;
-    /** Whether it is the one that is read unless a cursor says otherwise. */
+    /** Whether it is the one that is read by default. */
     current: boolean;
   }>;
 }
@@ -477,7 +477,7 @@ export interface Item {
   description: string;
   /** Name of the license; null when the publisher gave none. */
   license: string | null;
-  /** Semantic version that is read unless a cursor says otherwise. */
+  /** The version that is read by default. */
   currentVersion: string;
   /** Rows of the current version. */
   rowCount: number;
@@ -491,7 +491,7 @@ export interface Item {
   updatedAt: string;
 }
 
-/** A limit of the key that asks. */
+/** A request limit of this key. */
 export interface Limit {
   /** Requests allowed. */
   limit: number;
@@ -509,7 +509,7 @@ export interface Meta {
   timestamp: string;
   /** Whole milliseconds since the request was received, waiting included. */
   durationMs: number;
-  /** What the answer cost. Stands in answers that can cost credits. */
+  /** The price, in answers that can cost credits. */
   credits?: {
     /** Credits taken for this answer. */
     charged: number;
@@ -520,7 +520,7 @@ export interface Meta {
   warnings?: Array<string>;
 }
 
-/** How the data were made. */
+/** How the data was made. */
 export interface Methodology {
   /** The text; empty when there is none. */
   markdown: string;
@@ -550,7 +550,7 @@ export interface Operators {
   nin?: Array<string | number | boolean>;
   /** From the first to the second, both included. */
   between?: Array<string | number | boolean>;
-  /** Has this text inside. */
+  /** Contains this text. */
   contains?: string;
   /** Begins with this text. */
   startsWith?: string;
@@ -558,9 +558,9 @@ export interface Operators {
   endsWith?: string;
   /** True: there is no value. False: there is one. */
   isNull?: boolean;
-  /** Of doubles. True: the value is NaN. False: it is another one. NULL is neither. */
+  /** For doubles. True: the value is NaN. False: it is another value. NULL matches neither. */
   isNaN?: boolean;
-  /** Of doubles. True: neither NaN nor infinite. False: one of these. NULL is neither. */
+  /** For doubles. True: neither NaN nor infinite. False: one of these. NULL matches neither. */
   isFinite?: boolean;
 }
 
@@ -576,11 +576,11 @@ export interface Page {
   paginationMode: "cursor" | "offset";
   /** Rows that match, where an index knows it or `count` asks for it; else null. Above 10,000 only in an answer that costs credits. */
   totalRows: number | null;
-  /** More rows than this match; in the place of `totalRows` above 10,000 where the answer costs nothing. */
+  /** More rows than this match. Given in place of `totalRows` above 10,000, where the answer is free. */
   totalRowsAtLeast?: number;
 }
 
-/** Values not below so many hundredths of all values. */
+/** For each, the smallest value that is not below that many hundredths of all values. */
 export interface Quantiles {
   /** A value of the column. */
   p5: string | number | boolean;
@@ -596,15 +596,15 @@ export interface Quantiles {
 
 /** What a page asks for. */
 export interface QueryBody {
-  /** Which rows; null is all of them. */
+  /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Which columns, in the order wanted; null or empty is all. */
+  /** Columns in the order of the answer; null or empty for all. */
   columns?: Array<string> | null;
   /** Rows at most. */
   limit?: number | null;
-  /** Rows to skip; ignored beside a cursor. */
+  /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column that orders the rows; null is the order of the file. */
+  /** The column to sort by; null for the order of the file. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -612,7 +612,7 @@ export interface QueryBody {
   version?: string | null;
   /** `nextCursor` of an answer. Treat it as opaque; at most 4 KiB. */
   cursor?: string | null;
-  /** Which total is told. */
+  /** Whether `totalRows` is counted. */
   count?: "exact" | null;
 }
 
@@ -624,15 +624,15 @@ export interface Ready {
   ledger: "serving" | "down";
   /** Datasets by state. */
   datasets: {
-    /** That are served. */
+    /** Datasets that are served. */
     serving: number;
-    /** That are out of service because their files are damaged. */
+    /** Datasets that are out of service because their files are damaged. */
     quarantined: number;
     /** Their slugs. */
     damaged: Array<Slug>;
-    /** That serve an older version because the current one is damaged. */
+    /** Datasets that serve an older version because the current one is damaged. */
     fallenBack: number;
-    /** That wait for the verification of their data. */
+    /** Datasets that wait for the verification of their files. */
     verifying: number;
     /** Verification of new and changed store files since the start. */
     verification: {
@@ -657,7 +657,7 @@ export interface RelatedItem {
   description: string;
   /** Name of the license; null when the publisher gave none. */
   license: string | null;
-  /** Semantic version that is read unless a cursor says otherwise. */
+  /** The version that is read by default. */
   currentVersion: string;
   /** Rows of the current version. */
   rowCount: number;
@@ -679,10 +679,10 @@ export interface RelatedItem {
   weight: number;
 }
 
-/** Datasets that have to do with this one. */
+/** Datasets related to this one. */
 export interface RelatedList {
   slug: Slug;
-  /** Curated relations, or the list of the publisher. */
+  /** `relations`: entered by the operator. `fallback`: the publisher's own list. */
   source: "relations" | "fallback";
   /** The strongest first. */
   results: Array<RelatedItem>;
@@ -691,7 +691,7 @@ export interface RelatedList {
 /** One row: every selected column, in the order asked for. */
 export type Row = Record<string, unknown>;
 
-/** Rows from the whole file, always the same ones. */
+/** Sample rows, always the same ones. */
 export interface Sample {
   /** Evenly spaced rows. */
   results: Array<Row>;
@@ -714,7 +714,7 @@ export interface SearchItem {
   description: string;
   /** Name of the license; null when the publisher gave none. */
   license: string | null;
-  /** Semantic version that is read unless a cursor says otherwise. */
+  /** The version that is read by default. */
   currentVersion: string;
   /** Rows of the current version. */
   rowCount: number;
@@ -726,25 +726,25 @@ export interface SearchItem {
   featured: boolean;
   /** The last change of anything about the dataset. */
   updatedAt: string;
-  /** How well it answers: 0 to 1, never rising down the list. */
+  /** 0 to 1, never rising down the list. Compare scores only within one answer. */
   score: number;
   /** Its place, from 1. */
   rank: number;
   /** Where the question was found. */
   matchedOn: Array<"title" | "tags" | "description" | "columns" | "slug" | "methodology" | "meaning">;
-  /** A piece of its description; `…` stands for what was left out. */
+  /** At most 240 characters of plain text from the description, or else from the methodology or the title; `…` marks omissions. */
   snippet: string;
 }
 
 /** Datasets that answer a question. */
 export interface SearchList {
-  /** The question, without the spaces around it. */
+  /** The question, without white space at both ends. */
   query: string;
-  /** Null where the question shows none. */
+  /** The parameter, or the language that the question shows; null where it shows none. */
   lang: "en" | "it" | null;
   /** What made the order. */
   ranking: "cross-encoder" | "embedding" | "lexical";
-  /** How many datasets were found: those that have enough of the question, not every one that shares a word with it. */
+  /** Datasets that cover enough of the question, not all that share a word with it. */
   total: number;
   /** Results of this page at most. */
   limit: number;
@@ -759,7 +759,7 @@ export interface SearchList {
 /** Lower-case letters, digits and inner hyphens. */
 export type Slug = string;
 
-/** What is known of all values of each column. */
+/** Statistics of all values of each column. */
 export interface Statistics {
   /** The version described. */
   version: string;
@@ -773,15 +773,15 @@ export interface Statistics {
 
 /** What a stream asks for. */
 export interface StreamBody {
-  /** Which rows; null is all of them. */
+  /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Which columns, in the order wanted; null or empty is all. */
+  /** Columns in the order of the answer; null or empty for all. */
   columns?: Array<string> | null;
   /** Rows at most. */
   limit?: number | null;
-  /** Rows to skip; ignored beside a cursor. */
+  /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column that orders the rows; null is the order of the file. */
+  /** The column to sort by; null for the order of the file. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -789,7 +789,7 @@ export interface StreamBody {
   version?: string | null;
   /** `nextCursor` of an answer. Treat it as opaque; at most 4 KiB. */
   cursor?: string | null;
-  /** Which total is told. */
+  /** Whether `totalRows` is counted. */
   count?: "exact" | null;
 }
 
@@ -812,13 +812,13 @@ export interface TagList {
   nextOffset: number | null;
 }
 
-/** What the account read, by UTC day and dataset. */
+/** Usage of the account by UTC day and dataset. */
 export interface Usage {
   /** As asked. */
   days: number;
   /** First day. */
   from: string;
-  /** Last day: today. */
+  /** Last day, today. */
   to: string;
   /** Over all days. */
   totals: {
@@ -848,19 +848,19 @@ export interface Usage {
 
 /** What each operation takes, and the `data` that it answers. */
 export interface OperationTypes {
-  /** Find datasets by what they are about */
+  /** Find datasets by subject */
   searchDatasets: {
     path: {};
     query: {
-      /** The question. */
+      /** The question: 2 to 200 characters, without control characters. White space at both ends does not count. */
       q: string;
       /** Results at most. */
       limit?: number;
-      /** Results to skip. */
+      /** Results to skip. Those beyond the 500th are not reached. */
       offset?: number;
       /** Only datasets with exactly this tag; given several times, with all of them. */
       tag?: Array<string>;
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language in which the question is read and in which results are shown, where the publisher wrote it. It filters nothing. */
       lang?: "en" | "it";
     };
     body: undefined;
@@ -880,7 +880,7 @@ export interface OperationTypes {
       license?: string;
       /** `featured`: featured datasets first, then the last updated. `updated`: the last updated first. `title`: from A to Z. `rows`: the most rows first. Equal ones by slug. */
       sort?: "featured" | "updated" | "title" | "rows";
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of titles and descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
     };
     body: undefined;
@@ -905,7 +905,7 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of titles and descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
     };
     body: undefined;
@@ -918,22 +918,22 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
-      /** Language of the descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of the descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
     };
     body: undefined;
     data: DatasetSchema;
   };
-  /** Look at rows without paying */
+  /** See sample rows for free */
   getSample: {
     path: {
       /** Name of the dataset. */
       slug: Slug;
     };
     query: {
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
       /** How rows are printed; beats `Accept`. */
       format?: "json" | "csv" | "ndjson" | "arrow" | "xlsx";
@@ -941,7 +941,7 @@ export interface OperationTypes {
     body: undefined;
     data: Sample;
   };
-  /** Read how the data were made */
+  /** Read the methodology */
   getMethodology: {
     path: {
       /** Name of the dataset. */
@@ -951,7 +951,7 @@ export interface OperationTypes {
     body: undefined;
     data: Methodology;
   };
-  /** Read what changed */
+  /** Read the changelog */
   getChangelog: {
     path: {
       /** Name of the dataset. */
@@ -961,20 +961,20 @@ export interface OperationTypes {
     body: undefined;
     data: Changelog;
   };
-  /** Know the values of every column */
+  /** Read the statistics of every column */
   getStatistics: {
     path: {
       /** Name of the dataset. */
       slug: Slug;
     };
     query: {
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
     };
     body: undefined;
     data: Statistics;
   };
-  /** Find what belongs to a dataset */
+  /** Find related datasets */
   getRelated: {
     path: {
       /** Name of the dataset. */
@@ -983,23 +983,23 @@ export interface OperationTypes {
     query: {
       /** Datasets of the answer at most. */
       limit?: number;
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of titles and descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
     };
     body: undefined;
     data: RelatedList;
   };
-  /** Draw how all datasets belong together */
+  /** Read the graph of all relations */
   getRelationGraph: {
     path: {};
     query: {
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of titles and descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
     };
     body: undefined;
     data: Graph;
   };
-  /** Read a page of rows with a URL alone */
+  /** Read a page of rows by GET */
   queryDatasetByUrl: {
     path: {
       /** Name of the dataset. */
@@ -1012,7 +1012,7 @@ export interface OperationTypes {
       columns?: string;
       /** Rows at most. */
       limit?: number;
-      /** Rows to skip; ignored beside a cursor. */
+      /** Rows to skip; ignored when a cursor is given. */
       offset?: number;
       /** The column that orders the rows. */
       sortBy?: string;
@@ -1020,9 +1020,9 @@ export interface OperationTypes {
       sortDirection?: "asc" | "desc";
       /** `nextCursor` of an answer. */
       cursor?: string;
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
-      /** Has the rows that match counted in any case. */
+      /** Counts the matching rows even where no index knows their number. */
       count?: "exact";
       /** How rows are printed; beats `Accept`. */
       format?: "json" | "csv" | "ndjson" | "arrow" | "xlsx";
@@ -1040,7 +1040,7 @@ export interface OperationTypes {
     body: QueryBody;
     data: Page;
   };
-  /** Learn what it would cost */
+  /** Estimate the price */
   estimateQuery: {
     path: {
       /** Name of the dataset. */
@@ -1057,9 +1057,9 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
-      /** Whether the end is also `event: end`, or the last line. */
+      /** Adds the summary to the body: as `event: end`, or as the last line. */
       summary?: "0" | "1";
-      /** Rows at the beginning of the answer that the client has; under the `Idempotency-Key` of the answer that broke off. */
+      /** Rows at the beginning of the answer that the client already has, under the `Idempotency-Key` of the answer that broke off. */
       afterRows?: number;
     };
     body: StreamBody;
@@ -1072,9 +1072,9 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
-      /** What the file looks like; CSV unless said otherwise. */
+      /** The format of the file; CSV by default. It beats `Accept`. */
       format?: "csv" | "json" | "ndjson" | "arrow" | "parquet" | "xlsx";
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
     };
     body: undefined;
@@ -1087,15 +1087,15 @@ export interface OperationTypes {
     body: undefined;
     data: Account;
   };
-  /** Read what the account has used */
+  /** Read the usage of the account */
   getUsage: {
     path: {};
     query: {
       /** UTC days, today included. */
       days?: number;
-      /** `key` tells the keys apart: each line has the id of one. */
+      /** `key` separates the keys: each line has the id of one. */
       by?: "dataset" | "key";
-      /** Only what was read with this key of the account. */
+      /** Only the usage of this key of the account. */
       key?: string;
     };
     body: undefined;
@@ -1108,9 +1108,9 @@ export interface OperationTypes {
       slug: Slug;
     };
     query: {
-      /** Language of titles and descriptions, where the publisher wrote them in it. Without it English comes first. */
+      /** Language of titles and descriptions. Where the publisher wrote only the other language, that one is shown. Without it, English comes first. */
       lang?: "en" | "it";
-      /** A version that the header of the dataset lists; the current one unless said otherwise. */
+      /** A version that the header of the dataset lists; by default the current one. */
       version?: string;
     };
     body: undefined;
@@ -1123,7 +1123,7 @@ export interface OperationTypes {
     body: undefined;
     data: unknown;
   };
-  /** List the addresses of all pages and datasets */
+  /** Read the site map */
   getSitemap: {
     path: {};
     query: {
@@ -1133,14 +1133,14 @@ export interface OperationTypes {
     body: undefined;
     data: unknown;
   };
-  /** Ask what robots may read */
+  /** Read the rules for robots */
   getRobots: {
     path: {};
     query: {};
     body: undefined;
     data: unknown;
   };
-  /** Read what this place offers language models */
+  /** Read the overview for language models */
   getLlmsTxt: {
     path: {};
     query: {};
@@ -1171,14 +1171,14 @@ export interface OperationTypes {
     body: undefined;
     data: unknown;
   };
-  /** Ask whether the process lives */
+  /** Check liveness */
   getHealth: {
     path: {};
     query: {};
     body: undefined;
     data: Alive;
   };
-  /** Ask whether requests can be answered and charged */
+  /** Check readiness */
   getReadiness: {
     path: {};
     query: {};

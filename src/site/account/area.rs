@@ -8,15 +8,15 @@ use super::customer::Customer;
 use super::done::Done;
 use super::same_origin;
 use super::words::AccountWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{AccountHandle, Login, SessionHandle};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::frame::{Frame, NavLink, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_ledger::{AccountHandle, Login, SessionHandle};
 
 /// A visit of a signed-in customer to a page of the area.
 pub struct Area {

@@ -4,10 +4,10 @@
 
 use super::area;
 use super::usage::selected;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 
 /// The file.

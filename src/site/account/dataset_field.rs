@@ -2,8 +2,8 @@
 //!
 //! Either is sent as one value for each dataset. Does not depend on the purpose of the form.
 
-use crate::catalog::{Dataset, Snapshot};
 use crate::site::visit::Visit;
+use mercato_catalog::{Dataset, Snapshot};
 
 /// Name of the field.
 pub const DATASETS: &str = "datasets";

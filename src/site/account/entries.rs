@@ -2,13 +2,13 @@
 
 use super::area::Area;
 use super::words::AccountWords;
-use crate::clock::Moment;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::ledger::{AccountId, Entry, EntryKind, History, HistoryQuery};
+use crate::api::App;
+use crate::api::errors::ApiError;
 use crate::site::frame::NavLink;
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+use mercato_base::clock::Moment;
+use mercato_ledger::{AccountId, Entry, EntryKind, History, HistoryQuery};
 
 /// Name of the parameter that selects the kind of entries.
 pub const KIND: &str = "kind";

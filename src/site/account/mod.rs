@@ -17,24 +17,24 @@
 //!
 //! Takes no money: a payment provider does, and its page leads back here.
 
-pub(in crate::site) mod api_keys;
+pub mod api_keys;
 mod area;
-pub(in crate::site) mod buying;
+pub mod buying;
 mod credits;
 mod csv;
-pub(in crate::site) mod dataset_field;
+pub mod dataset_field;
 mod done;
-pub(in crate::site) mod entries;
-pub(in crate::site) mod form;
-pub(in crate::site) mod form_view;
+pub mod entries;
+pub mod form;
+pub mod form_view;
 mod overview;
 mod settings;
-pub(in crate::site) mod signing;
+pub mod signing;
 mod usage;
-pub(in crate::site) mod words;
+pub mod words;
 
-use crate::http::incoming::Method;
-use crate::http::routing::router::{Guard, Route};
+use crate::api::incoming::Method;
+use crate::api::routing::router::{Guard, Route};
 use api_keys::{key, keys};
 use buying::{offer, purchase, receipt};
 pub(super) use form::Form;

@@ -7,14 +7,14 @@ use super::area::{self, Area, Head, Tab};
 use super::done::{DONE, Done};
 use super::entries::{self, EntryLine};
 use super::words::AccountWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{AccountView, Plan};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::{AccountView, Plan};
 
 /// Newest entries on the first page of an account.
 const NEWEST_ENTRIES_MAX: usize = 5;

@@ -14,15 +14,15 @@ use super::password::{self, Refused};
 use super::session;
 use super::sign_in::with_status;
 use super::words::AccountWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, validation_error};
-use crate::http::response::Response;
-use crate::ledger::SessionView;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, validation_error};
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_ledger::SessionView;
 
 #[derive(Template)]
 #[template(path = "account/settings.html")]

@@ -7,17 +7,17 @@ use askama::Template;
 use super::area::{self, Area, Head, Tab};
 use super::keys::name;
 use super::words::AccountWords;
-use crate::clock::UtcDay;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, validation_error};
-use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyId, UsageLine, UsageQuery};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, validation_error};
+use crate::api::response::Response;
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, NavLink};
 use crate::site::plots::{Bin, Histogram};
 use crate::site::words::fill;
+use mercato_base::clock::UtcDay;
+use mercato_ledger::{ChargeError, KeyId, UsageLine, UsageQuery};
 
 /// Name of the parameter.
 const DAYS: &str = "days";

@@ -2,14 +2,14 @@
 
 use askama::Template;
 
-use crate::catalog::{ColumnKind, Table};
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::query::SortSupport;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{ColumnKind, Table};
+use mercato_query::SortSupport;
 
 use super::head::{Head, Tab};
 use super::statistics::{Shown, Writer, of_column};
@@ -93,7 +93,7 @@ fn columns(opened: &Opened<'_>, page: usize) -> Result<Vec<Column>, ApiError> {
     let (dataset, words) = (&opened.dataset, opened.words);
     let table = &dataset.current.table;
     let writer = Writer { words, numbers: opened.visit.numbers };
-    let examples = crate::http::examples(&dataset.current).map_err(|error| opened.damaged(&error))?;
+    let examples = crate::api::examples(&dataset.current).map_err(|error| opened.damaged(&error))?;
     let first = page.saturating_sub(1).saturating_mul(COLUMNS_PER_PAGE);
     let metas = table.columns().iter().enumerate().skip(first).take(COLUMNS_PER_PAGE);
     metas
@@ -137,7 +137,7 @@ fn marks(
     table: &Table,
     number: usize,
     words: &DatasetWords,
-) -> Result<Vec<&'static str>, crate::catalog::FormatError> {
+) -> Result<Vec<&'static str>, mercato_catalog::FormatError> {
     let support = SortSupport::of(table, number)?;
     let nullable = table.columns().get(number).is_some_and(|meta| meta.nullable);
     Ok([

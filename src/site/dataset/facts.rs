@@ -2,9 +2,9 @@
 //!
 //! Translates the abbreviations of manifests. Does not depend on rows.
 
-use crate::catalog::Coverage;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::Coverage;
 
 use super::{DatasetWords, Opened};
 
@@ -117,7 +117,7 @@ fn frequency_word(word: &'static str, words: &DatasetWords) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Language, UPDATE_FREQUENCIES};
+    use mercato_catalog::{Language, UPDATE_FREQUENCIES};
 
     #[test]
     fn translates_every_frequency_into_italian() {

@@ -2,16 +2,16 @@
 
 use askama::Template;
 
-use crate::catalog::{Entry, Slug, nearest_slug};
-use crate::http::App;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::{HTML, Visit, html_of};
 use crate::site::words::fill;
+use mercato_catalog::{Entry, Slug, nearest_slug};
 
 use super::head::Tab;
 use super::values::shortened;
@@ -78,7 +78,7 @@ pub(super) fn answer(
 pub(super) fn unknown_tab(opened: &Opened<'_>) -> Result<Response, ApiError> {
     let (words, visit) = (opened.words, opened.visit);
     if !opened.request.prefers_html() {
-        return Err(crate::http::unknown_path(opened.app));
+        return Err(crate::api::unknown_path(opened.app));
     }
     let typed = opened.request.path_parameter(1);
     let meant = nearest_slug(typed, Tab::ALL.iter().map(|tab| tab.name()).filter(|name| !name.is_empty()));
@@ -137,6 +137,6 @@ fn ways(app: &App, visit: &Visit, words: &DatasetWords, typed: &str) -> Vec<Way>
     let search =
         Way { text: fill(words.way_search, &question), url: visit.link("/datasets").with("q", &question) };
     let list = Way { text: words.way_list.to_owned(), url: visit.link("/datasets") };
-    let is_searchable = question.trim().chars().count() >= crate::limits::search::QUESTION_CHARS_MIN;
+    let is_searchable = question.trim().chars().count() >= mercato_search::limits::QUESTION_CHARS_MIN;
     meant.into_iter().chain(is_searchable.then_some(search)).chain([list]).collect()
 }

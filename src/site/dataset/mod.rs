@@ -22,16 +22,16 @@ mod words;
 use std::sync::Arc;
 
 use crate::access::RequestKind;
-use crate::catalog::{Dataset, FormatError};
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::http::{App, ProcessorLimit};
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::api::{App, ProcessorLimit};
 use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+use mercato_catalog::{Dataset, FormatError};
 
 use head::{Head, Tab};
 pub(super) use words::DatasetWords;
@@ -103,17 +103,12 @@ impl Opened<'_> {
 
     /// Refuses to read values of a store file that is still being verified or fetched.
     fn verified(&self) -> Result<(), ApiError> {
-        crate::http::refuse_unverified(&self.app.catalog, self.dataset.slug(), &self.dataset.current)
+        crate::api::refuse_unverified(&self.app.catalog, self.dataset.slug(), &self.dataset.current)
     }
 
     /// Takes the version out of service whose store file turned out to be damaged.
     fn damaged(&self, error: &FormatError) -> ApiError {
-        crate::http::withdraw_damaged(
-            self.app,
-            self.dataset.slug(),
-            &self.dataset.current,
-            &error.to_string(),
-        )
+        crate::api::withdraw_damaged(self.app, self.dataset.slug(), &self.dataset.current, &error.to_string())
     }
 }
 
@@ -135,7 +130,7 @@ fn page_of_dataset(
     known: &[&str],
     page: Page,
 ) -> Result<Response, ApiError> {
-    let found = crate::http::find_dataset(app, request);
+    let found = crate::api::find_dataset(app, request);
     let visit = Visit::of(app, request, known)?;
     let words = DatasetWords::of(visit.language);
     let answered = found.and_then(|dataset| {
@@ -163,7 +158,7 @@ fn explore(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 /// Redirects a GET of the target of a form to the view itself.
 fn explore_again(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    let dataset = crate::http::find_dataset(app, request)?;
+    let dataset = crate::api::find_dataset(app, request)?;
     let visit = view_of(Visit::of(app, request, &explore::address::KNOWN)?, &dataset);
     Ok(visit.redirect(request, visit.here()))
 }
@@ -201,7 +196,7 @@ fn sell(
     fields: &[&str],
     sale: Sale,
 ) -> Result<Response, ApiError> {
-    let dataset = crate::http::find_dataset(app, request)?;
+    let dataset = crate::api::find_dataset(app, request)?;
     let visit = view_of(Visit::of(app, request, &explore::address::KNOWN)?, &dataset);
     account::check_origin(&visit, request)?;
     let Some(customer) = Customer::of(app, request, &visit) else {
@@ -213,7 +208,7 @@ fn sell(
         return Ok(visit.redirect(request, &visit.link("/account")));
     }
     let form = Form::read(request, fields)?;
-    crate::http::hold_for_account(app, request, customer.account.id(), kind)?;
+    crate::api::hold_for_account(app, request, customer.account.id(), kind)?;
     let words = DatasetWords::of(visit.language);
     let work = ProcessorLimit::of(app, request);
     let opened = Opened { app, request, visit: &visit, dataset, words, work };

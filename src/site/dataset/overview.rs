@@ -1,15 +1,15 @@
 //! The first page of a dataset: description, publisher, licence, price, versions and formats.
 
-use crate::catalog::{Dataset, DatasetVersion};
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::render::{Format, Labels, Output, XLSX_ROWS_MAX};
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use askama::Template;
+use mercato_catalog::{Dataset, DatasetVersion};
+use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 
 use super::facts::{Fact, TagLink, facts, tags};
 use super::head::{Head, Tab};
@@ -92,7 +92,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
 fn described(opened: &Opened<'_>, frame: Frame) -> Frame {
     let Ok(base) = opened.app.documents.base_url(opened.request) else { return frame };
     let (dataset, language) = (&opened.dataset, Some(opened.visit.language));
-    let description = crate::http::croissant(dataset, &dataset.current, base.as_str(), language);
+    let description = crate::api::croissant(dataset, &dataset.current, base.as_str(), language);
     let fits = description.to_string().len() <= JSON_LD_BYTES_MAX;
     if fits { frame.json_ld(&description) } else { frame }
 }

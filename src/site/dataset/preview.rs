@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use askama::Template;
 use serde_json::value::RawValue;
 
-use crate::catalog::{FormatError, LogicalType, Table};
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
-use crate::render::{Format, render_rows};
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
+use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{FormatError, LogicalType, Table};
+use mercato_query::render::{Format, render_rows};
 
 use super::columns::{PageLink, page_links};
 use super::head::{Head, Tab};
@@ -143,7 +143,7 @@ fn headers(table: &Table, picked: &Picked, sorting: Option<Sorting>, base: &Url)
 /// The first columns with the links that show or hide them.
 pub(super) fn picker(table: &Table, picked: &Picked, base: &Url) -> Vec<Pick> {
     let metas = table.columns().iter().enumerate().take(PICKABLE_MAX);
-    let pick = |(number, meta): (usize, &crate::catalog::ColumnMeta)| Pick {
+    let pick = |(number, meta): (usize, &mercato_catalog::ColumnMeta)| Pick {
         name: meta.name.clone(),
         is_shown: picked.has(number),
         url: picked.turned(number).map(|columns| base.with("columns", columns)),
@@ -162,7 +162,7 @@ struct Sample {
 
 impl Sample {
     fn read(table: &Table, shown: &[usize], sorting: Option<Sorting>) -> Result<Self, FormatError> {
-        let numbers = crate::http::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
+        let numbers = crate::api::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
         let numbers = match sorting {
             None => numbers,
             Some(Sorting { column, descending }) => sorted_rows(table, &numbers, column, descending)?,
@@ -199,7 +199,7 @@ pub(super) fn values(table: &Table, columns: &[usize], rows: &[u32]) -> Result<V
         serde_json::from_slice(&json).map_err(|_| table.damaged(columns.first().copied().unwrap_or(0)))?;
     let metas: Vec<_> = columns.iter().filter_map(|column| table.columns().get(*column)).collect();
     let row = |printed: HashMap<String, Box<RawValue>>| {
-        let value = |meta: &&crate::catalog::ColumnMeta| {
+        let value = |meta: &&mercato_catalog::ColumnMeta| {
             printed.get(&meta.name).map_or(Value::Null, |raw| Value::of(raw, meta.kind))
         };
         metas.iter().map(value).collect()

@@ -4,15 +4,15 @@
 
 use askama::Template;
 
-use crate::catalog::{Dataset, Entry, Snapshot};
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::ledger::{Relation, Relations};
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::plots::{Neighbours, Spoke};
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{Dataset, Entry, Snapshot};
+use mercato_ledger::{Relation, Relations};
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};
@@ -101,7 +101,7 @@ fn curated(opened: &Opened<'_>, snapshot: &Snapshot, relations: &Relations) -> V
 
 /// The datasets that the manifest lists.
 fn listed(opened: &Opened<'_>, snapshot: &Snapshot) -> Vec<Related> {
-    crate::http::listed_datasets(&opened.dataset, snapshot).map(|dataset| named(opened, dataset)).collect()
+    crate::api::listed_datasets(&opened.dataset, snapshot).map(|dataset| named(opened, dataset)).collect()
 }
 
 fn named(opened: &Opened<'_>, dataset: &Dataset) -> Related {

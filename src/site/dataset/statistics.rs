@@ -7,11 +7,11 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::catalog::{ColumnKind, FormatError, LogicalType, Table};
-use crate::render::write_column_statistics;
 use crate::site::numbers::Numbers;
 use crate::site::plots::{Bin, Histogram, Tenths};
 use crate::site::words::fill;
+use mercato_catalog::{ColumnKind, FormatError, LogicalType, Table};
+use mercato_query::render::write_column_statistics;
 
 use super::DatasetWords;
 use super::values::Value;
@@ -305,7 +305,7 @@ fn listed(figures: &Figures<'_>, kind: ColumnKind, rows: u64, writer: Writer) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::Language;
+    use mercato_catalog::Language;
 
     fn show(json: &str, kind: ColumnKind) -> Shown {
         let figures: Figures<'_> = serde_json::from_str(json).unwrap();

@@ -2,13 +2,13 @@
 
 use askama::Template;
 
-use crate::clock::Moment;
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown::{self, Shown};
 use crate::site::words::fill;
+use mercato_base::clock::Moment;
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};

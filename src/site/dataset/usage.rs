@@ -4,9 +4,9 @@
 
 use askama::Template;
 
-use crate::http::errors::ApiError;
-use crate::http::response::Response;
-use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::api::errors::ApiError;
+use crate::api::response::Response;
+use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::snippets::{self, Json};

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::value::RawValue;
 
-use crate::catalog::{ColumnKind, LogicalType};
 use crate::site::numbers::Numbers;
+use mercato_catalog::{ColumnKind, LogicalType};
 
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn groups_digits_of_long_figures_only() {
-        use crate::catalog::Language;
+        use mercato_catalog::Language;
         let numbers = Numbers::of(Language::Italian);
         for (json, expected) in
             [("2024", "2024"), ("12345.5", "12.345,5"), ("0.25", "0,25"), ("\"abcdef\"", "abc…")]

@@ -2,12 +2,12 @@
 //!
 //! Unknown words are ignored, so that old links keep working.
 
-use crate::catalog::{Dataset, Order};
-use crate::clock::Moment;
 use crate::limits::site::DATASETS_PER_PAGE;
-use crate::search::question::{Question, QuestionError};
 use crate::site::visit::Visit;
 use crate::site::words::Words;
+use mercato_base::clock::Moment;
+use mercato_catalog::{Dataset, Order};
+use mercato_search::question::{Question, QuestionError};
 
 /// Tags that one question may name.
 const TAGS_CHOSEN_MAX: usize = 8;

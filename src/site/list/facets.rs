@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::choice::{AGES, Choice, SIZES};
-use crate::catalog::{Dataset, Order, Snapshot};
 use crate::site::entry::whole;
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+use mercato_catalog::{Dataset, Order, Snapshot};
 
 /// Values of one facet that are shown.
 const FACET_VALUES_MAX: usize = 15;

@@ -13,18 +13,18 @@ use super::cache::Cache;
 use super::entry::Entry;
 use super::visit::Visit;
 use super::words::fill;
-use crate::catalog::{Dataset, Snapshot};
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
-use crate::http::response::Response;
-use crate::http::routing::router::{Guard, Route};
-use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
 use crate::limits::site::DATASETS_PER_PAGE;
-use crate::search::question::{Question, QuestionError};
-use crate::search::{Found, Hit, Page as SearchPage, RankedBy};
 use choice::Choice;
 use facets::Facets;
+use mercato_catalog::{Dataset, Snapshot};
+use mercato_search::limits::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
+use mercato_search::question::{Question, QuestionError};
+use mercato_search::{Found, Hit, Page as SearchPage, RankedBy};
 use view::{ListPage, Paging};
 
 /// Results of a search over which facets are counted, where there are no more.

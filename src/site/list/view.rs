@@ -5,13 +5,13 @@ use askama::Template;
 use super::Shown;
 use super::choice::{Choice, ORDERS};
 use super::facets::{Chosen, Facet};
-use crate::catalog::Order;
 use crate::limits::site::DATASETS_PER_PAGE;
 use crate::site::entry::{Entry, counted, datasets_in_words, whole};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_catalog::Order;
 
 #[derive(Template)]
 #[template(path = "datasets.html")]

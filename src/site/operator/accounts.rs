@@ -7,11 +7,10 @@ use super::done::Done;
 use super::forms::{Forms, Refused};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountId, Plan};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::form_view::FormView;
@@ -19,6 +18,7 @@ use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::{AccountHandle, AccountId, Plan};
 
 /// Name of the parameter with the letters that are looked for.
 const QUESTION: &str = "q";

@@ -8,17 +8,17 @@ use super::forms::{Forms, Refused, confirmed};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::catalog::publish::{Rows, rollback, unpublish};
-use crate::catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
-use crate::http::App;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
+use mercato_catalog::publish::{Rows, rollback, unpublish};
+use mercato_catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
 
 /// Name of the field with a version.
 const VERSION: &str = "version";

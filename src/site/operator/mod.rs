@@ -26,9 +26,9 @@ mod state;
 mod words;
 
 use super::assets;
-use crate::http::Pages;
-use crate::http::incoming::Method;
-use crate::http::routing::router::{Guard, Route};
+use crate::api::Pages;
+use crate::api::incoming::Method;
+use crate::api::routing::router::{Guard, Route};
 
 /// The routes that `http` serves on the admin listener. Each page looks for the sign-in itself.
 pub const OPERATOR_PAGES: Pages = Pages { routes: &[ROUTES, assets::ROUTES], refusal: sign_in::refusal };

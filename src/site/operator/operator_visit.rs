@@ -4,11 +4,10 @@
 
 use super::done::{DONE, Done};
 use super::words::OperatorWords;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::{Incoming, validation_error};
-use crate::http::response::Response;
-use crate::http::{App, random_bytes};
-use crate::ledger::{PlainToken, TokenHash};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::{Incoming, validation_error};
+use crate::api::response::Response;
+use crate::api::{App, random_bytes};
 use crate::limits::operator::SIGN_IN_SECONDS;
 use crate::operator::{CommandOutput, Context, OperatorCommand};
 use crate::site::account::form::Form;
@@ -19,6 +18,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_ledger::{PlainToken, TokenHash};
 
 /// Length of the number of a form.
 const FORM_NUMBER_BYTES_MAX: usize = 64;

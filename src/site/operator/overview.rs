@@ -4,17 +4,17 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::catalog::Snapshot;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, HistorySample, Totals};
-use crate::ledger::Health;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, HistorySample, Totals};
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::plots::{Labels, Line, Point};
 use crate::site::words::fill;
+use mercato_catalog::Snapshot;
+use mercato_ledger::Health;
 
 const MINUTE_MILLIS: u64 = 60_000;
 

@@ -6,16 +6,16 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{Checkout, PurchasesQuery};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::buying::offer::state;
 use crate::site::account::buying::words::BuyingWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
+use mercato_ledger::{Checkout, PurchasesQuery};
 
 /// Name of the parameter with the number of the checkout before which a page begins.
 const BEFORE: &str = "before";

@@ -1,7 +1,7 @@
 //! The state of a dataset in words.
 
 use super::words::OperatorWords;
-use crate::catalog::Dataset;
+use mercato_catalog::Dataset;
 
 /// How a dataset stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! How long caches may keep a page: the only place that writes `Cache-Control` for the site.
 
-use crate::clock::Moment;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use mercato_base::clock::Moment;
 
 /// The life of a page in caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -120,7 +120,7 @@ pub struct Frame {
     pub console: String,
     /// The OpenAPI document.
     pub document: String,
-    pub(in crate::site) base: String,
+    pub base: String,
 }
 
 impl Frame {

@@ -3,8 +3,8 @@
 //! Depends on headers, not on pages.
 
 use super::cookies;
-use crate::catalog::Language;
-use crate::http::incoming::Incoming;
+use crate::api::incoming::Incoming;
+use mercato_catalog::Language;
 
 /// Ranges of one `Accept-Language` that are read.
 const LANGUAGE_RANGE_COUNT_MAX: usize = 32;

@@ -1,11 +1,11 @@
 //! The parts of every page: layout, words in each language, addresses, numbers, headers.
 
-pub(in crate::site) mod cache;
-pub(in crate::site) mod cookies;
-pub(in crate::site) mod frame;
-pub(in crate::site) mod language;
-pub(in crate::site) mod numbers;
-pub(in crate::site) mod security;
-pub(in crate::site) mod url;
-pub(in crate::site) mod visit;
-pub(in crate::site) mod words;
+pub mod cache;
+pub mod cookies;
+pub mod frame;
+pub mod language;
+pub mod numbers;
+pub mod security;
+pub mod url;
+pub mod visit;
+pub mod words;

@@ -2,9 +2,9 @@
 //!
 //! Does not depend on what a number counts.
 
-use crate::catalog::Language;
-use crate::clock::Moment;
-use crate::limits::ledger::CENTS_PER_THOUSAND_CREDITS;
+use mercato_base::clock::Moment;
+use mercato_catalog::Language;
+use mercato_ledger::limits::CENTS_PER_THOUSAND_CREDITS;
 
 /// Parts of a euro in which the price of any number of credits is whole: a thousandth of a cent.
 const PARTS_PER_EURO: u128 = 100_000;

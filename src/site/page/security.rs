@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::http::response::Response;
+use crate::api::response::Response;
 
 /// Everything from here, nothing inline, no frame around it, no other base, forms to here only.
 const PAGE_POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";

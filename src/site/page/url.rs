@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::http::percent_encode;
+use crate::api::percent_encode;
 
 /// A path of the site with a query, whose pairs keep their order. Displays percent-encoded, behind the path at which the
 /// outside sees the site.
@@ -119,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::http::routing::target::Target;
+    use crate::api::routing::target::Target;
 
     #[test]
     fn changes_one_parameter_and_keeps_order_of_others() {

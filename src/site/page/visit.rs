@@ -13,15 +13,15 @@ use super::numbers::Numbers;
 use super::security;
 use super::url::Url;
 use super::words::{Words, fill};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::routing::target::Target;
+use crate::api::{App, PublicUrl};
 use crate::branding::Branding;
-use crate::catalog::Language;
-use crate::clock::Moment;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::routing::target::Target;
-use crate::http::{App, PublicUrl};
 use crate::site::assets;
+use mercato_base::clock::Moment;
+use mercato_catalog::Language;
 
 /// Bytes of the query of a page that its links repeat.
 const QUERY_BYTES_MAX: usize = 4 * 1024;
@@ -207,7 +207,7 @@ impl Visit {
         let logo = branding.logo.as_ref().map(assets::picture_path);
         let card = branding.card.as_ref().map_or_else(|| assets::path("card.png"), assets::picture_path);
         let localized =
-            |text: &crate::catalog::LocalizedText| text.choose(Some(self.language)).map(str::to_owned);
+            |text: &mercato_catalog::LocalizedText| text.choose(Some(self.language)).map(str::to_owned);
         let legal = branding
             .links
             .iter()

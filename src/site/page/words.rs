@@ -16,10 +16,10 @@ macro_rules! words {
             const ITALIAN: Self = Self { $($key: $italian,)* };
 
             /// The words of a language.
-            $vis const fn of(language: $crate::catalog::Language) -> &'static Self {
+            $vis const fn of(language: mercato_catalog::Language) -> &'static Self {
                 match language {
-                    $crate::catalog::Language::English => &Self::ENGLISH,
-                    $crate::catalog::Language::Italian => &Self::ITALIAN,
+                    mercato_catalog::Language::English => &Self::ENGLISH,
+                    mercato_catalog::Language::Italian => &Self::ITALIAN,
                 }
             }
 
@@ -32,7 +32,7 @@ macro_rules! words {
     };
 }
 
-pub(in crate::site) use words;
+pub(crate) use words;
 
 /// A text with a value in the place of its next `{}`.
 pub fn fill(text: &str, value: impl Display) -> String {
@@ -222,7 +222,7 @@ words! {
 
 /// Asserts that a list of words is complete, with the same gaps, and translated. `same` lists the keys whose texts may agree.
 #[cfg(test)]
-pub(in crate::site) fn check(list: &[(&str, &str, &str)], same: &[&str]) {
+pub fn check(list: &[(&str, &str, &str)], same: &[&str]) {
     for (key, english, italian) in list {
         assert!(!english.trim().is_empty() && !italian.trim().is_empty(), "{key} is empty");
         assert_eq!(english.matches("{}").count(), italian.matches("{}").count(), "{key}: gaps");

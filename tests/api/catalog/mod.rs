@@ -173,7 +173,7 @@ fn counts_tags_of_published_datasets() {
     for wrong in ["limit=0", "limit=1001", "lang=it"] {
         assert_eq!(site.get(&format!("/api/v1/tags?{wrong}")).status, 400, "{wrong}");
     }
-    mercato::catalog::publish::unpublish(&site.data(), &mercato::catalog::Slug::parse("lakes").unwrap())
+    mercato_catalog::publish::unpublish(&site.data(), &mercato_catalog::Slug::parse("lakes").unwrap())
         .unwrap();
     crate::harness::wait_until("the count follows", || site.send(&again).status == 200);
     assert_eq!(site.get("/api/v1/tags").json()["data"]["results"][2], line("water", 1));

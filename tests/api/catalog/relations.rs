@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Ask, Site, city_columns, exchange, publish_files, wait_until};
-use mercato::catalog::Slug;
-use mercato::catalog::publish::{feature, unpublish};
+use mercato_catalog::Slug;
+use mercato_catalog::publish::{feature, unpublish};
 
 /// `a` lists `b` and `c`; nobody lists `a`. All have a title in both languages.
 fn site() -> Site {

@@ -349,8 +349,8 @@ fn finds_published_and_forgets_unpublished_datasets() {
             results(&site, "q=ghiacciai&limit=50").iter().any(|result| result["slug"] == slug.as_str())
         });
     }
-    let slug = mercato::catalog::Slug::parse("glacier-0").unwrap();
-    mercato::catalog::publish::unpublish(&site.data(), &slug).unwrap();
+    let slug = mercato_catalog::Slug::parse("glacier-0").unwrap();
+    mercato_catalog::publish::unpublish(&site.data(), &slug).unwrap();
     wait_until("the dataset is taken down", || site.get("/api/v1/datasets/glacier-0").status == 404);
     let left = results(&site, "q=ghiacciai");
     assert_eq!(left.len(), 2, "{left:?}");

@@ -1,6 +1,6 @@
 //! The statistics of columns.
 
-use mercato::catalog::publish::publish;
+use mercato_catalog::publish::publish;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, TimeUnit};
 use serde_json::{Value, json};

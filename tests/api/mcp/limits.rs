@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{answered, call, fault, legacy, post, stateless};
 use crate::harness::{Ask, MANIFEST, Site, city_columns, now};
-use mercato::ledger::{KEY_RANDOM_BYTES, KeyLimits};
+use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
 
 #[test]
 fn counts_every_message_against_request_limits() {

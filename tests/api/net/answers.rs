@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::net::{NetLimits, ResponseSocket};
+use mercato_net::{NetLimits, ResponseSocket};
 
 use super::fake::{Asked, Fake, request};
 use super::raw::Raw;

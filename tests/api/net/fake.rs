@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::net::{
+use mercato_base::sample::Sample;
+use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Refusal, ResponseSocket, Slots,
 };
-use mercato::sample::Sample;
 
 use super::raw::Raw;
 

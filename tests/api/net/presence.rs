@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::net::{NetLimits, Presence};
+use mercato_net::{NetLimits, Presence};
 
 use super::fake::{Asked, Fake, request};
 use super::raw::Raw;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use mercato::catalog::UPDATE_FREQUENCIES;
-use mercato::limits::http::{
+use mercato::limits::api::{
     LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, QUERY_LIMIT_MAX, RELATED_LIMIT_DEFAULT, RELATED_LIMIT_MAX,
     SAMPLE_ROW_COUNT_MAX, STREAM_LIMIT_MAX, TAGS_LIMIT_DEFAULT, TAGS_LIMIT_MAX,
 };
-use mercato::limits::ledger::USAGE_DAYS_MAX;
-use mercato::limits::search::{RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX};
-use mercato::query::{COLUMNS_NAMED_MAX, CONDITIONS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX};
+use mercato_catalog::UPDATE_FREQUENCIES;
 use mercato_format::statistics::{BINS_MAX, FREQUENT_MAX};
+use mercato_ledger::limits::USAGE_DAYS_MAX;
+use mercato_query::{COLUMNS_NAMED_MAX, CONDITIONS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX};
+use mercato_search::limits::{RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX};
 use serde_json::Value;
 
 use super::{DOCUMENT, operations};

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, publish_files_and, wait_until};
 
 static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../../src/http/openapi/openapi.json")).unwrap());
+    LazyLock::new(|| serde_json::from_str(include_str!("../../../src/api/openapi/openapi.json")).unwrap());
 
 /// Headers that any answer may have and that the document does not repeat.
 const UNDESCRIBED: [&str; 15] = [

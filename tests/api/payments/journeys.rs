@@ -1,6 +1,6 @@
 //! From the form with the packs through the provider to the receipt, and back by refunds and disputes.
 
-use mercato::ledger::EntryKind;
+use mercato_ledger::EntryKind;
 
 use super::simulator::{Stripe, payment};
 use super::{buy, credits, selling, webhook};

@@ -10,7 +10,7 @@ mod simulator;
 
 use std::path::Path;
 
-use mercato::ledger::AccountHandle;
+use mercato_ledger::AccountHandle;
 use simulator::{Stripe, WEBHOOK_SECRET, signature, unix_now};
 
 use crate::harness::{Answer, Ask, Site, wait_until};

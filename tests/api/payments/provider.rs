@@ -1,6 +1,6 @@
 //! Requests of the server at the provider: pages for customers, and lists for the comparison.
 
-use mercato::ledger::PurchasesQuery;
+use mercato_ledger::PurchasesQuery;
 
 use super::simulator::{KEY, Stripe, WEBHOOK_SECRET};
 use super::{buy, command, credits, selling, webhook};

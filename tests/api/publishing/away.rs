@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mercato::catalog::{DataDirectory, Slug};
+use mercato_catalog::{DataDirectory, Slug};
 use mercato_format::Table;
 use mercato_format::outline::inflate;
 

@@ -7,12 +7,12 @@ mod under_load;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
-use mercato::catalog::publish::{
+use mercato_base::clock::SystemClock;
+use mercato_catalog::publish::{
     PublishError, PublishRequest, Rows, feature, publish, publish_by, republish, rollback, unpublish,
 };
-use mercato::catalog::scrubber::{Finding, scrub_once};
-use mercato::catalog::{CatalogError, Slug};
-use mercato::clock::SystemClock;
+use mercato_catalog::scrubber::{Finding, scrub_once};
+use mercato_catalog::{CatalogError, Slug};
 use mercato_format::Table;
 use mercato_format::writer::write_table;
 use semver::Version;
@@ -261,7 +261,7 @@ fn detects_damage_by_scrubbing() {
         site.publish("rivers", "slug = \"rivers\"\n", version, &city_columns(300));
     }
     // One that watches no folder: what is written here would be noticed before it is read.
-    let catalog = &mercato::catalog::Catalog::open(site.data()).unwrap();
+    let catalog = &mercato_catalog::Catalog::open(site.data()).unwrap();
     let find = || {
         let found = std::cell::RefCell::new(Vec::new());
         let note =

@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use mercato::catalog::DataDirectory;
-use mercato::catalog::publish::{Rows, rollback};
-use mercato::catalog::scrubber::scrub_once;
-use mercato::clock::SystemClock;
+use mercato_base::clock::SystemClock;
+use mercato_catalog::DataDirectory;
+use mercato_catalog::publish::{Rows, rollback};
+use mercato_catalog::scrubber::scrub_once;
 use mercato_format::Table;
 use mercato_format::writer::Column;
 use serde_json::Value;
@@ -19,11 +19,14 @@ use crate::harness::{
 };
 
 const FREE_FLAGS: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
-/// The slowest verification: small blocks count as 64 KiB each, so a small file takes seconds.
-const SLOW_FLAGS: [&str; 6] =
-    ["--requests-per-minute", "0", "--requests-per-day", "0", "--verification-rate", "1"];
+/// The rate of a slow verification: small blocks count as 64 KiB each, so a small file takes seconds.
+const SLOW_BYTES_PER_SECOND: u64 = 1 << 20;
 const RIVERS: &str = "slug = \"rivers\"\n";
 const BODY: &str = r#"{"limit": 3}"#;
+
+fn slowly_verified(folder: tempfile::TempDir) -> Site {
+    Site::tuned(folder, &[], |settings| settings.verification_bytes_per_second = Some(SLOW_BYTES_PER_SECOND))
+}
 
 fn rivers() -> Vec<Column> {
     city_columns(300)
@@ -130,7 +133,7 @@ fn refuses_rollback_to_damaged_version() {
     let site = Site::over(prepared(&["1.0.0", "1.1.0"]), &FREE_FLAGS);
     let to = semver::Version::new(1, 0, 0);
     damage(&store_path(&site.data(), "rivers", "1.0.0"));
-    let back = rollback(&site.data(), &mercato::catalog::Slug::parse("rivers").unwrap(), &to, Rows::Here);
+    let back = rollback(&site.data(), &mercato_catalog::Slug::parse("rivers").unwrap(), &to, Rows::Here);
     let refusal = back.unwrap_err().to_string();
     assert!(refusal.contains("rivers 1.0.0 is damaged") && refusal.contains("checksum"), "{refusal}");
     assert!(site.serves("rivers", "1.1.0"));
@@ -194,7 +197,7 @@ fn answers_503_only_for_data_under_verification() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, content).unwrap();
     }
-    let site = Site::over(folder, &SLOW_FLAGS);
+    let site = slowly_verified(folder);
     let key = site.paying_key(1_000);
     assert_eq!(operator_view(&site)["waiting"], serde_json::json!(["rivers"]), "too slow to see it wait");
     let asks = [
@@ -227,7 +230,7 @@ fn answers_503_only_for_data_under_verification() {
 #[test]
 fn serves_copied_version_after_verification() {
     let other = prepared(&["1.0.0", "1.1.0"]);
-    let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
+    let site = slowly_verified(prepared(&["1.0.0"]));
     let key = site.paying_key(1_000);
     let target = store_path(&site.data(), "rivers", "1.1.0");
     fs::copy(rivers_file(other.path(), "1.1.0"), target.with_extension("copy")).unwrap();
@@ -244,7 +247,7 @@ fn serves_copied_version_after_verification() {
 
 #[test]
 fn verifies_replaced_file_before_first_row() {
-    let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
+    let site = slowly_verified(prepared(&["1.0.0"]));
     let key = site.paying_key(1_000);
     assert_eq!(site.query("rivers", &key, BODY).status, 200);
     let path = store_path(&site.data(), "rivers", "1.0.0");
@@ -304,8 +307,7 @@ fn keeps_fallback_from_damage_after_text_change() {
     scrub_once(catalog, &SystemClock, &mut |_| Ok(()), &|_| ()).unwrap();
     let served = || site.query("rivers", &key, BODY).header("X-Dataset-Version").map(str::to_owned);
     assert_eq!(served().as_deref(), Some("1.0.0"));
-    let manifest =
-        site.data().dataset(&mercato::catalog::Slug::parse("rivers").unwrap()).file("dataset.toml");
+    let manifest = site.data().dataset(&mercato_catalog::Slug::parse("rivers").unwrap()).file("dataset.toml");
     fs::write(manifest, format!("{RIVERS}tags = [\"water\"]\n")).unwrap();
     let tags = || site.get("/api/v1/datasets/rivers").json()["data"]["tags"][0].clone();
     wait_until("the text is seen", || tags() == "water");
@@ -316,7 +318,7 @@ fn keeps_fallback_from_damage_after_text_change() {
 fn ignores_higher_versions_after_rollback() {
     let folder = prepared(&["1.0.0", "1.1.0", "1.2.0"]);
     let data = DataDirectory::new(folder.path());
-    let slug = mercato::catalog::Slug::parse("rivers").unwrap();
+    let slug = mercato_catalog::Slug::parse("rivers").unwrap();
     rollback(&data, &slug, &semver::Version::new(1, 1, 0), Rows::Here).unwrap();
     damage(&rivers_file(folder.path(), "1.1.0"));
     let mut site = Site::at(folder.path(), &FREE_FLAGS);
@@ -364,8 +366,8 @@ fn keeps_times_in_plain_copy() {
     std::thread::sleep(Duration::from_millis(20));
     let later = [("methodology.md", "# How\n"), ("changelog.md", "## 1.1.0\nMore.\n")];
     publish_files(&data, MANIFEST, "1.1.0", &city_columns(7), &later);
-    let slug = mercato::catalog::Slug::parse("cities").unwrap();
-    mercato::catalog::publish::feature(&data, &slug, Some(true)).unwrap();
+    let slug = mercato_catalog::Slug::parse("cities").unwrap();
+    mercato_catalog::publish::feature(&data, &slug, Some(true)).unwrap();
     let before = times(&Site::at(folder.path(), &FREE_FLAGS));
     assert!(before[9] < before[10], "a text that stayed the same keeps its time: {before:?}");
     std::thread::sleep(Duration::from_millis(1_100));
@@ -378,7 +380,7 @@ fn keeps_times_in_plain_copy() {
 fn dates_edited_text_by_file_time() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
-    let slug = mercato::catalog::Slug::parse("rivers").unwrap();
+    let slug = mercato_catalog::Slug::parse("rivers").unwrap();
     let changelog = data.dataset(&slug).file("changelog.md");
     fs::write(&changelog, "## 1.0.0\nFirst.\n").unwrap();
     let edited_at = httpdate::parse_http_date("Sat, 01 Jan 2050 00:00:00 GMT").unwrap();
@@ -393,7 +395,7 @@ fn dates_edited_text_by_file_time() {
 fn uses_file_times_without_record_and_names_damaged_one() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
-    let record = data.dataset(&mercato::catalog::Slug::parse("rivers").unwrap()).file("publications.json");
+    let record = data.dataset(&mercato_catalog::Slug::parse("rivers").unwrap()).file("publications.json");
     let written_at = httpdate::parse_http_date("Sat, 01 Jan 2050 00:00:00 GMT").unwrap();
     let store = rivers_file(folder.path(), "1.0.0");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o644)).unwrap();
@@ -413,7 +415,7 @@ fn uses_file_times_without_record_and_names_damaged_one() {
     let text = tempfile::tempdir().unwrap();
     fs::write(text.path().join("dataset.toml"), RIVERS).unwrap();
     let refused =
-        mercato::catalog::publish::publish(&data, text.path(), &semver::Version::new(1, 1, 0), |_| {
+        mercato_catalog::publish::publish(&data, text.path(), &semver::Version::new(1, 1, 0), |_| {
             Ok::<(), std::io::Error>(())
         });
     let said = refused.unwrap_err().to_string();

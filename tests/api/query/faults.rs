@@ -1,6 +1,6 @@
 //! Requests that are refused, and what they are told.
 
-use mercato::limits::http::FAULTS_BYTES_MAX;
+use mercato::limits::api::FAULTS_BYTES_MAX;
 
 use crate::harness::{Answer, Ask, Site};
 

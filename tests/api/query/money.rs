@@ -1,6 +1,6 @@
 //! Keys, credits and limits as a client meets them.
 
-use mercato::ledger::AccountHandle;
+use mercato_ledger::AccountHandle;
 
 use crate::harness::{Ask, MANIFEST, Site, city_columns, now};
 
@@ -38,10 +38,10 @@ fn reports_mistyped_key_without_revealing_known_ones() {
         (answer.refusal().2, json)
     };
     let known = mistyped(site.paying_key(1));
-    let unknown = mistyped(mercato::ledger::PlainKey::from_random([7; 32]).reveal().to_owned());
+    let unknown = mistyped(mercato_ledger::PlainKey::from_random([7; 32]).reveal().to_owned());
     assert_eq!(known.0, "API_KEY_MISTYPED");
     assert_eq!(known, unknown, "nothing tells whether there is such a key");
-    let stranger = mercato::ledger::PlainKey::from_random([7; 32]).reveal().to_owned();
+    let stranger = mercato_ledger::PlainKey::from_random([7; 32]).reveal().to_owned();
     assert_eq!(site.query("cities", &stranger, "{}").refusal().2, "API_KEY_UNKNOWN");
     assert_eq!(site.query("cities", &stranger[..40], "{}").refusal().2, "API_KEY_MALFORMED");
 }

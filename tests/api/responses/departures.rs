@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use mercato::limits::net::UNSENT_BYTES_MAX;
+use mercato_net::limits::UNSENT_BYTES_MAX;
 use rustix::net::{RecvFlags, recv};
 use socket2::{Domain, Socket, Type};
 

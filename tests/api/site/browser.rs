@@ -68,8 +68,8 @@ impl<'s> Browser<'s> {
         let answer = browser.post("/account/sign-up", &[("email", email), ("password", PASSWORD)]);
         assert_eq!(answer.status, 303, "{}", answer.text());
         let ledger = &site.running().app().ledger;
-        let login = ledger.credentials(&mercato::ledger::Email::parse(email).unwrap()).unwrap();
-        let mut random = [0; mercato::ledger::TOKEN_RANDOM_BYTES];
+        let login = ledger.credentials(&mercato_ledger::Email::parse(email).unwrap()).unwrap();
+        let mut random = [0; mercato_ledger::TOKEN_RANDOM_BYTES];
         getrandom::fill(&mut random).unwrap();
         let token = ledger.open_session(&login, random, crate::harness::now()).unwrap();
         browser.cookies.borrow_mut().insert("session".to_owned(), token.reveal().to_owned());

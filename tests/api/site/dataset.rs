@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::security::check_harmless;
 use super::{Document, UNLIMITED, ask, manifest, open, read};
 use crate::harness::{MANIFEST, Site, city_columns, publish_files, store_path, wait_until};
-use mercato::catalog::Slug;
-use mercato::catalog::publish::{Rows, rollback, unpublish};
+use mercato_catalog::Slug;
+use mercato_catalog::publish::{Rows, rollback, unpublish};
 
 pub const TABS: [&str; 8] =
     ["", "/columns", "/preview", "/explore", "/relations", "/methodology", "/changelog", "/use"];

@@ -1,8 +1,8 @@
 //! Hostile texts of a publisher on pages of a dataset: texts, Markdown, names of columns, values.
 
-use mercato::ledger::{Relation, RelationKey};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
+use mercato_ledger::{Relation, RelationKey};
 
 use super::dataset::TABS;
 use super::security::check_harmless;
@@ -102,7 +102,7 @@ fn keeps_hostile_column_names_through_links() {
     let key = site.paying_key(100_000);
     for name in ATTACKS.iter().filter(|name| !name.contains('\0')) {
         let mut encoded = String::new();
-        mercato::http::percent_encode(name, &mut encoded);
+        mercato::api::percent_encode(name, &mut encoded);
         let target =
             format!("/datasets/hostile/explore?filter={encoded}&test=eq&value={encoded}&sort={encoded}");
         let added = site.send(&ask(&format!("{target}&add={encoded}")));

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use mercato::database::{Connection, DatabaseAddress};
-use mercato::ledger::Ledger;
+use mercato_database::{Connection, DatabaseAddress};
+use mercato_ledger::Ledger;
 
 use super::{Place, socket_and_rest};
 use crate::desk::{charge, customer, noon};

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use mercato::access::{AccessControl, Admission, RateLimits, RateReason, RateRefusal, Subject};
-use mercato::clock::{Clock, Moment, TestClock};
-use mercato::ledger::Health;
+use mercato_base::clock::{Clock, Moment, TestClock};
+use mercato_ledger::Health;
 
 use super::proxy::Proxy;
 use super::{Place, SECOND, socket, until};

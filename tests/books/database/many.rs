@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use mercato::clock::Moment;
-use mercato::database::DatabaseAddress;
-use mercato::ledger::{KeyHandle, Ledger};
+use mercato_base::clock::Moment;
+use mercato_database::DatabaseAddress;
+use mercato_ledger::{KeyHandle, Ledger};
 
 use super::{Place, SECOND, run_sql, until};
 use crate::desk::{customer, noon, stream};

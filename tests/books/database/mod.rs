@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{
     AccountId, ChargeError, ChargeRequest, Health, Ledger, OpenError, PaymentId, Pending, Relation,
     RelationKey, SignUp, Unavailable,
 };

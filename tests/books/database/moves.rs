@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use mercato::database::DatabaseAddress;
-use mercato::ledger::{
+use mercato_database::DatabaseAddress;
+use mercato_ledger::{
     AccountHandle, AccountId, BooksPlace, Change, ChargeRequest, ClaimKind, CounterNote, CounterSubject,
     HistoryQuery, KeyLimits, Ledger, LedgerOptions, LimitsChange, MoveError, MoveStep, MovedBooks, OpenError,
     PaidCheckout, Pending, PurchasesQuery, Redeemed, Redemption, Relation, RelationKey, Reversed, SignUp,
@@ -182,7 +182,7 @@ fn go_on(ledger: &Ledger) {
     assert_eq!(part.charged, 0, "the download was paid before");
     assert_eq!(ledger.sign_up(&email(1), &password(1), now), Ok(SignUp::EmailTaken));
     let reset = Redemption::ResetPassword(password(9));
-    let token = mercato::ledger::PlainToken::from_random([8; 32]).hash();
+    let token = mercato_ledger::PlainToken::from_random([8; 32]).hash();
     assert!(matches!(ledger.redeem_token(token, &reset, noon()), Ok(Redeemed::By(_))));
     let known: Vec<AccountId> = ledger.accounts().iter().map(AccountHandle::id).collect();
     let new = customer(ledger, 10);

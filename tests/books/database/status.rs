@@ -1,6 +1,6 @@
 //! What is seen of the servers of one set of books from outside.
 
-use mercato::ledger::{OpenError, cluster_status};
+use mercato_ledger::{OpenError, cluster_status};
 
 use super::proxy::Proxy;
 use super::{Place, SECOND, run_sql, socket, until};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mercato::ledger::{
+use mercato_ledger::{
     AccountHandle, ChargeError, ChargeRequest, EntryKind, Ledger, Pending, Receipt, Unavailable,
 };
 

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_ledger::{
     AccountId, ChargeDurability, ChargeRequest, DownloadRequest, Email, EntryKind, KeyId, Ledger,
     LedgerOptions, PasswordHash, Pending, PlainToken, SignUp,
 };
@@ -252,7 +252,7 @@ fn run_downloads(ledger: &Ledger, round: u64, count: &AtomicU64) {
 /// Creates keys and revokes every second one; tells `key` or `revoked` as the request, and the number of the key.
 fn change_keys(ledger: &Ledger, round: u64) {
     for number in 0_u64.. {
-        let mut random = [0; mercato::ledger::KEY_RANDOM_BYTES];
+        let mut random = [0; mercato_ledger::KEY_RANDOM_BYTES];
         random[..8].copy_from_slice(&round.to_be_bytes());
         random[8..16].copy_from_slice(&number.to_be_bytes());
         let Ok(created) = ledger.create_key(AccountId::from_number(2), "", random, SystemClock.now()) else {

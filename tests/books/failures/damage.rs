@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mercato::ledger::{Ledger, OpenError, StoreError, inspect};
+use mercato_ledger::{Ledger, OpenError, StoreError, inspect};
 
 use crate::desk::{Desk, charge, customer, handle, noon};
 
@@ -22,7 +22,7 @@ fn used_books() -> Desk {
 }
 
 fn balance(ledger: &Ledger) -> u64 {
-    let account = handle(ledger, mercato::ledger::AccountId::from_number(1));
+    let account = handle(ledger, mercato_ledger::AccountId::from_number(1));
     assert!(ledger.verify().unwrap().is_balanced());
     account.credits()
 }

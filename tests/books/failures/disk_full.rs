@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mercato::ledger::{ChargeDurability, ChargeError, Health, Ledger, LedgerOptions, Unavailable};
+use mercato_ledger::{ChargeDurability, ChargeError, Health, Ledger, LedgerOptions, Unavailable};
 
 use crate::desk::{charge, customer, handle, noon};
 use crate::failures::small_disk::SmallDisk;
@@ -45,7 +45,7 @@ fn a_restart_on_a_full_disk_is_refused_or_right(folder: &Path, ballast: &PathBuf
     let mut fill = std::fs::File::create(ballast).unwrap();
     let block = vec![1; 1 << 16];
     while std::io::Write::write_all(&mut fill, &block).is_ok() {}
-    let account = mercato::ledger::AccountId::from_number(1);
+    let account = mercato_ledger::AccountId::from_number(1);
     if let Ok(ledger) = Ledger::open(folder, LedgerOptions::default(), noon()) {
         assert_eq!(handle(&ledger, account).credits(), credits);
     }
@@ -55,7 +55,7 @@ fn a_restart_on_a_full_disk_is_refused_or_right(folder: &Path, ballast: &PathBuf
     assert_eq!(handle(&ledger, account).credits(), credits);
 }
 
-fn sell_until_down(ledger: &Ledger, account: &mercato::ledger::AccountHandle) -> u64 {
+fn sell_until_down(ledger: &Ledger, account: &mercato_ledger::AccountHandle) -> u64 {
     let mut sold = 0;
     let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {

@@ -7,7 +7,7 @@ pub mod world;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mercato::ledger::{
+use mercato_ledger::{
     AccountId, ChargeError, Ledger, Pending, Plan, Redeemed, Redemption, SignUp, TokenHash, TokenPurpose,
 };
 

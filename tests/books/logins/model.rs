@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use mercato::clock::Moment;
-use mercato::ledger::{AccountId, KeyHash, TokenHash, TokenPurpose};
+use mercato_base::clock::Moment;
+use mercato_ledger::{AccountId, KeyHash, TokenHash, TokenPurpose};
 
 const DAY: i64 = 86_400;
 const SESSIONS_MAX: usize = 16;

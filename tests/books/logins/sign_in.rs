@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mercato::access::{
     DEVICE_RANDOM_BYTES, NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled, device_mark,
 };
-use mercato::ledger::Ledger;
+use mercato_ledger::Ledger;
 
 use crate::desk::{Desk, noon};
 use crate::logins::world::email;

@@ -1,8 +1,8 @@
 //! Steps of a history, applied to the books and to the plain model side by side: after every step both agree. Does not
 //! depend on the source of the histories.
 
-use mercato::clock::Moment;
-use mercato::ledger::{
+use mercato_base::clock::Moment;
+use mercato_ledger::{
     AccountId, ChargeError, Email, Ledger, PasswordHash, PlainToken, Redeemed, Redemption, SignUp, TokenHash,
     TokenPurpose,
 };
@@ -244,7 +244,7 @@ impl World {
             let expected = self.model.sessions.iter().find(|session| session.token == *token);
             let expected = expected.filter(|session| session.is_open(self.now));
             let found = self.ledger().session(*token, self.now);
-            let account = found.as_ref().map(mercato::ledger::SessionHandle::account);
+            let account = found.as_ref().map(mercato_ledger::SessionHandle::account);
             assert_eq!(account, expected.map(|session| session.account));
         }
         for closed in &self.model.closed {

@@ -41,8 +41,8 @@ pub enum AccountCommand {
     /// Print a token with which the owner of an account sets a new password, once and within an hour. It is printed only
     /// once.
     #[command(after_help = "Examples:
-  mercato-tools account reset-password --account acc_2 --data /srv/mercato
-  mercato-tools account reset-password --account acc_2 --set --data /srv/mercato < password.txt")]
+  mercato-tools account reset-password --account acc_2 --data /var/lib/mercato
+  mercato-tools account reset-password --account acc_2 --set --data /var/lib/mercato < password.txt")]
     ResetPassword {
         /// The account.
         #[arg(long, value_name = "ID")]

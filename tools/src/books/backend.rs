@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::database::DatabaseAddress;
-use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
 use mercato::operator::{Context, OperatorCommand, Verification};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_database::DatabaseAddress;
+use mercato_ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
 use serde::Serialize;
 use serde_json::Value;
 

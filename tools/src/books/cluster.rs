@@ -4,7 +4,7 @@
 
 use clap::Subcommand;
 use mercato::config::Secret;
-use mercato::ledger::{ClusterStatus, ServerStatus, cluster_status};
+use mercato_ledger::{ClusterStatus, ServerStatus, cluster_status};
 use serde_json::{Value, json};
 
 use super::backend::database_failure;

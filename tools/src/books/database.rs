@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use clap::Subcommand;
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
 use mercato::config::Secret;
-use mercato::database::{DatabaseAddress, migrate};
-use mercato::ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_database::{DatabaseAddress, migrate};
+use mercato_ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
 use serde_json::{Value, json};
 
 use super::backend::database_failure;
@@ -32,8 +32,8 @@ pub enum DatabaseCommand {
     /// Copy whole books from files into a database, or back, and compare both sides. No server may have either open. The source
     /// stays as it is; start no server on it afterwards.
     #[command(after_help = "Examples:
-  mercato-tools books move --from /srv/mercato --to postgres://mercato@db.example/mercato
-  mercato-tools books move --from postgres://mercato@db.example/mercato --to /srv/mercato")]
+  mercato-tools books move --from /var/lib/mercato --to postgres://mercato@db.example/mercato
+  mercato-tools books move --from postgres://mercato@db.example/mercato --to /var/lib/mercato")]
     Move {
         /// Where the books are: a data directory, or a database.
         #[arg(long, value_name = "DIR|URL")]

@@ -5,9 +5,9 @@
 //! nothing.
 
 use clap::{ArgGroup, Args, Subcommand};
-use mercato::catalog::Slug;
-use mercato::ledger::Change;
 use mercato::operator::OperatorCommand;
+use mercato_catalog::Slug;
+use mercato_ledger::Change;
 use serde_json::Value;
 
 use super::backend::Backend;
@@ -21,7 +21,7 @@ pub enum KeyCommand {
     /// Create a key. It is printed only once.
     #[command(after_help = "Example:
   mercato-tools key create --account acc_2 --label notebook --credits-per-day 1000 --dataset sales \\
-    --expires 2026-12-31 --data /srv/mercato")]
+    --expires 2026-12-31 --data /var/lib/mercato")]
     Create {
         /// The account of the key.
         #[arg(long, value_name = "ID")]
@@ -39,8 +39,8 @@ pub enum KeyCommand {
     /// Change the limits and the expiry of a key. Other limits stay, and spent credits count.
     #[command(
         after_help = "Examples:
-  mercato-tools key limit key_5 --credits-per-day 2000 --no-expires --data /srv/mercato
-  mercato-tools key limit key_5 --dataset sales --dataset stores --data /srv/mercato",
+  mercato-tools key limit key_2 --credits-per-day 2000 --no-expires --data /var/lib/mercato
+  mercato-tools key limit key_2 --dataset sales --dataset stores --data /var/lib/mercato",
         group = ArgGroup::new("change").required(true).multiple(true).args([
             "credits_per_day", "credits_per_month", "datasets", "expires",
             "no_credits_per_day", "no_credits_per_month", "no_dataset", "no_expires",

@@ -18,11 +18,11 @@ mod text_output;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use mercato::catalog::DataDirectory;
 use mercato::config::Secret;
-use mercato::database::DatabaseAddress;
-use mercato::ledger::restore;
 use mercato::operator::{Backup, OperatorCommand};
+use mercato_catalog::DataDirectory;
+use mercato_database::DatabaseAddress;
+use mercato_ledger::restore;
 use serde_json::Value;
 
 use crate::commands::print_json;
@@ -88,7 +88,7 @@ pub enum BooksCommand {
     Relation(RelationCommand),
     /// Show the usage of an account, by day and dataset.
     #[command(after_help = "Example:
-  mercato-tools usage --account acc_2 --days 7 --by-key --data /srv/mercato")]
+  mercato-tools usage --account acc_2 --days 7 --by-key --data /var/lib/mercato")]
     Usage {
         /// The account.
         #[arg(long, value_name = "ID")]
@@ -197,7 +197,7 @@ pub enum LedgerCommand {
     /// Move the oldest log segments into another folder, also while a server runs. Balances, keys and usage stay;
     /// `export` and `verify` read only the remaining entries.
     #[command(after_help = "Example:
-  mercato-tools ledger archive --to /mnt/archive/mercato --data /srv/mercato")]
+  mercato-tools ledger archive --to /mnt/archive/mercato --data /var/lib/mercato")]
     Archive {
         /// The target folder, which is created if missing.
         #[arg(long, value_name = "DIR")]
@@ -237,7 +237,6 @@ pub fn notify_server(data: &DataDirectory) {
     backend::notify_server(data);
 }
 
-/// Runs a command.
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => account::run(command, json),

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub enum PaymentsCommand {
     /// List what customers asked to buy, newest first, with its payment, refunds and disputes.
     #[command(after_help = "Example:
-  mercato-tools payments list --account acc_2 --data /srv/mercato")]
+  mercato-tools payments list --account acc_2 --data /var/lib/mercato")]
     List {
         /// Only of this account.
         #[arg(long, value_name = "ID")]

@@ -3,9 +3,9 @@
 //! The command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
 
 use clap::Subcommand;
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::limits::ledger::RELATION_WEIGHT_MAX;
 use mercato::operator::OperatorCommand;
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_ledger::limits::RELATION_WEIGHT_MAX;
 use serde_json::Value;
 
 use super::backend::Backend;
@@ -18,7 +18,7 @@ pub enum RelationCommand {
     /// Add a relation from one dataset to another. It replaces a relation of the same type.
     #[command(after_help = "Example:
   mercato-tools relation add orders customers --type foreign-key --description \"o_custkey\" --weight 0.9 \\
-    --data /srv/mercato")]
+    --data /var/lib/mercato")]
     Add {
         /// The source dataset.
         #[arg(value_name = "FROM")]

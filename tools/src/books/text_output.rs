@@ -2,7 +2,7 @@
 //!
 //! Depends on the fields of responses. JSON output is elsewhere.
 
-use mercato::words::counted;
+use mercato_base::words::counted;
 use serde_json::Value;
 
 use crate::commands::print_text;

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use mercato::catalog::publish::Rows;
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Clock, SystemClock};
 use mercato::config::Secret;
-use mercato::database::DatabaseAddress;
-use mercato::objects::{ObjectStore, StoreAddress};
-use mercato::releases::{Progress, Releases, note_publication, wait_for_servers};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::objects::{ObjectStore, StoreAddress};
+use mercato_catalog::publish::Rows;
+use mercato_catalog::releases::{Progress, Releases, note_publication, wait_for_servers};
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_database::DatabaseAddress;
 use tempfile::TempDir;
 
 use crate::books;
@@ -108,7 +108,7 @@ impl CatalogLocation {
                 books::notify_server(&data);
                 let database = self.place.database()?;
                 let told = database.map(|database| note_publication(&database)).transpose();
-                (done, told.map_err(mercato::releases::ReleaseError::from)?)
+                (done, told.map_err(mercato_catalog::releases::ReleaseError::from)?)
             }
         };
         if let (Some(seconds), Some(generation)) = (self.wait, generation) {
@@ -120,7 +120,7 @@ impl CatalogLocation {
     fn wait_for_servers(&self, slug: &Slug, generation: i64, seconds: u32) -> Result<(), Failure> {
         let Some(database) = self.place.database()? else { return Ok(()) };
         let waited = wait_for_servers(&database, generation, Duration::from_secs(seconds.into()))
-            .map_err(mercato::releases::ReleaseError::from)?;
+            .map_err(mercato_catalog::releases::ReleaseError::from)?;
         if waited.lagging.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! The commands `datasets list` and `datasets show`: the catalog of a data directory, as a server loads it.
 
 use clap::{Args, Subcommand};
-use mercato::catalog::{Catalog, DataDirectory, Dataset, Entry};
+use mercato_catalog::{Catalog, DataDirectory, Dataset, Entry};
 use serde::Serialize;
 
 use super::catalog_location::CatalogPlace;
@@ -12,8 +12,8 @@ use crate::failure::Failure;
 /// Show the datasets of a data directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mercato-tools datasets list --data /srv/mercato
-  mercato-tools datasets show sales --data /srv/mercato --json")]
+  mercato-tools datasets list --data /var/lib/mercato
+  mercato-tools datasets show sales --data /var/lib/mercato --json")]
 pub struct DatasetsArguments {
     /// The list or dataset to show.
     #[command(subcommand)]
@@ -87,7 +87,6 @@ struct ColumnLine {
     description: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &DatasetsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         DatasetsCommand::List { place } => {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use mercato::catalog::DataDirectory;
-use mercato::config::ByteSize;
+use mercato::config::byte_size;
+use mercato_catalog::DataDirectory;
 use mercato_format::{Table, encode};
 use semver::Version;
 
@@ -22,7 +22,7 @@ use crate::progress;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools diff old.mcol new.mcol --key id
-  mercato-tools diff sales@1.0.0 sales@1.1.0 --data /srv/mercato --key day,store --markdown >> changelog.md")]
+  mercato-tools diff sales@1.0.0 sales@1.1.0 --data /var/lib/mercato --key day,store --markdown >> changelog.md")]
 pub struct DiffArguments {
     /// The version before.
     #[arg(value_name = "A")]
@@ -43,11 +43,10 @@ pub struct DiffArguments {
     #[arg(long)]
     pub markdown: bool,
     /// Memory for the order of several key columns.
-    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
-    pub memory_limit: ByteSize,
+    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = byte_size)]
+    pub memory_limit: u64,
 }
 
-/// Runs the command.
 pub fn run(arguments: &DiffArguments, json: bool) -> Result<(), Failure> {
     let paths = (path_of(&arguments.before, arguments)?, path_of(&arguments.after, arguments)?);
     let open = |path: &PathBuf| Table::open(path).map_err(Failure::store(path));
@@ -57,7 +56,7 @@ pub fn run(arguments: &DiffArguments, json: bool) -> Result<(), Failure> {
     let options = DiffOptions {
         key: arguments.key.clone(),
         examples: arguments.examples.into(),
-        memory_limit: arguments.memory_limit.0,
+        memory_limit: arguments.memory_limit,
     };
     let rows = u64::from(tables.0.row_count().max(tables.1.row_count()));
     let difference = compare(&before, &after, &options, &progress::bar("compare", rows, "rows"))?;

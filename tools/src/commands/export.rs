@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 use mercato_format::Table;
+use mercato_query::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 
 use crate::convert::Conversion;
 use crate::destination::Destination;
@@ -55,10 +55,12 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Runs the command.
 pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let destination = arguments.output.as_deref().map(|path| Destination::check(path, arguments.force));
     let destination = destination.transpose()?;
+    if let Some(destination) = &destination {
+        destination.refuse_inputs(&[&arguments.file])?;
+    }
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     table.advise_sequential();
     match destination {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use mercato::search::models::kind;
+use mercato_search::models::kind;
 use serde::Serialize;
 
 use super::{print_json, print_text};
@@ -64,7 +64,6 @@ struct Installed {
     files: Vec<InstalledFile>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &ModelsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         ModelsCommand::Check { folder, sentence, passage, sentences } => {

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::path::Path;
 
-use mercato::catalog::publish::last_choices;
-use mercato::catalog::{Choices, DataDirectory, IndexChoice, Manifest};
+use mercato_catalog::publish::last_choices;
+use mercato_catalog::{Choices, DataDirectory, IndexChoice, Manifest};
 use semver::Version;
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mercato::catalog::publish::{self as catalog_publish, PublishRequest as VersionRequest};
-use mercato::catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
+use mercato_catalog::publish::{self as catalog_publish, PublishRequest as VersionRequest};
+use mercato_catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
 use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
@@ -31,8 +31,8 @@ use crate::parquet_file::write_beside;
 /// in changelog.md: the heading `## [VERSION] - DATE` and some text.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
-  mercato-tools publish ./sales --input today.csv.gz --append --version 1.1.0 --data /srv/mercato
+  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /var/lib/mercato
+  mercato-tools publish ./sales --input today.csv.gz --append --version 1.1.0 --data /var/lib/mercato
   mercato-tools publish ./sales --parquet sales.parquet --version 1.2.0 --store s3://sets/prod --books postgres://db/mercato
 
 dataset.toml:
@@ -86,7 +86,7 @@ pub struct PublishArguments {
 /// Unpublish a dataset. Its files stay; `republish` or a new version brings it back.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  mercato-tools unpublish sales --data /srv/mercato")]
+  mercato-tools unpublish sales --data /var/lib/mercato")]
 pub struct UnpublishArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
@@ -99,7 +99,7 @@ pub struct UnpublishArguments {
 /// Publish an unpublished dataset again, with the version that it served last.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  mercato-tools republish sales --data /srv/mercato")]
+  mercato-tools republish sales --data /var/lib/mercato")]
 pub struct RepublishArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
@@ -112,7 +112,7 @@ pub struct RepublishArguments {
 /// Serve an older version until the next publication.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  mercato-tools rollback sales --to 1.2.0 --data /srv/mercato")]
+  mercato-tools rollback sales --to 1.2.0 --data /var/lib/mercato")]
 pub struct RollbackArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
@@ -128,7 +128,7 @@ pub struct RollbackArguments {
 /// Set whether a dataset is featured, which overrides its dataset.toml.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  mercato-tools feature sales on --data /srv/mercato")]
+  mercato-tools feature sales on --data /var/lib/mercato")]
 pub struct FeatureArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
@@ -214,7 +214,6 @@ impl<'a> PublishRequest<'a> {
     }
 }
 
-/// Runs `publish`.
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let slug = Manifest::load(&folder)?.slug;
@@ -333,7 +332,6 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
     })
 }
 
-/// Runs `unpublish`.
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     arguments.location.change(&slug, false, |data| Ok(catalog_publish::unpublish(data, &slug)?))?;
@@ -345,7 +343,6 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
     ))
 }
 
-/// Runs `republish`.
 pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -360,7 +357,6 @@ pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), F
     print_text(&format!("{slug} is published again and serves version {version}"))
 }
 
-/// Runs `rollback`.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -373,7 +369,6 @@ pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Fai
     print_text(&format!("{slug} serves version {} now", arguments.to))
 }
 
-/// Runs `feature`.
 pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let (featured, said) = match arguments.state {
@@ -394,7 +389,6 @@ fn parse_keep(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
-/// Parses a slug.
 pub fn slug(text: &str) -> Result<Slug, Failure> {
     Slug::parse(text).map_err(|error| Failure::Usage(CatalogError::from(error).to_string()))
 }

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::evaluation::{EvaluationSet, Metrics, Models, Report, evaluate};
 use clap::{Args, Subcommand};
-use mercato::search::evaluation::{EvaluationSet, Metrics, Models, Report, evaluate};
-use mercato::search::lexicon::{Lexicon, SOURCES, parse};
-use mercato::search::models::{InferencePool, ModelError, load_embedder, load_reranker};
+use mercato_search::lexicon::{Lexicon, SOURCES, parse};
+use mercato_search::models::{InferencePool, ModelError, load_embedder, load_reranker};
 use serde::Serialize;
 
 use super::{print_json, print_text};
@@ -61,7 +61,6 @@ struct Line {
     report: Report,
 }
 
-/// Runs the command.
 pub fn run(arguments: &SearchArguments, json: bool) -> Result<(), Failure> {
     let SearchCommand::Evaluate(arguments) = &arguments.command;
     let set = read(&arguments.file)?;

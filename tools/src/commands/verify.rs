@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use mercato::catalog::ParquetFile;
-use mercato::render::{Format, count_lengths, stored_lengths};
+use mercato_catalog::ParquetFile;
 use mercato_format::error::Place;
 use mercato_format::section::SectionKind;
 use mercato_format::{FormatError, Table};
+use mercato_query::render::{Format, count_lengths, stored_lengths};
 use serde::Serialize;
 
 use super::{print_json, print_text};
@@ -46,7 +46,6 @@ struct Verified {
     seconds: f64,
 }
 
-/// Runs the command.
 pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let begun = Instant::now();
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;

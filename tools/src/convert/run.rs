@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use mercato::render::append_lengths;
 use mercato_format::{
     BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, FormatError, TableMetadata, TableSummary,
     TableWriter,
 };
+use mercato_query::render::append_lengths;
 
 use crate::convert::Conversion;
 use crate::convert::dataset::part::{Origin, Part, PartValues, Sink};

@@ -28,7 +28,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
         let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;

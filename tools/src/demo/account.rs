@@ -7,9 +7,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
-use mercato::catalog::DataDirectory;
-use mercato::clock::Moment;
-use mercato::ledger::{AccountId, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SignUp};
+use mercato_base::clock::Moment;
+use mercato_catalog::DataDirectory;
+use mercato_ledger::{AccountId, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SignUp};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

@@ -59,11 +59,9 @@ fn texts(table: Table) -> (&'static str, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use mercato::catalog::Manifest;
-    use mercato::search::evaluation::{
-        EvaluationDataset, EvaluationQuery, EvaluationSet, Models, Report, evaluate,
-    };
-    use mercato::search::lexicon::Lexicon;
+    use crate::evaluation::{EvaluationDataset, EvaluationQuery, EvaluationSet, Models, Report, evaluate};
+    use mercato_catalog::Manifest;
+    use mercato_search::lexicon::Lexicon;
 
     use super::*;
 
@@ -180,7 +178,7 @@ mod tests {
             let methodology = fs::read_to_string(folder.path().join("methodology.md")).unwrap();
             assert!(!methodology.contains('{') && methodology.contains("# Metodologia"));
             let changelog = fs::read_to_string(folder.path().join("changelog.md")).unwrap();
-            assert_eq!(mercato::catalog::parse_changelog(&changelog).len(), 1);
+            assert_eq!(mercato_catalog::parse_changelog(&changelog).len(), 1);
         }
     }
 }

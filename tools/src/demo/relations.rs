@@ -1,7 +1,7 @@
 //! The relations between demo datasets, added as an operator would add them. Does not depend on tables.
 
-use mercato::clock::Moment;
-use mercato::ledger::{Ledger, Relation, RelationKey};
+use mercato_base::clock::Moment;
+use mercato_ledger::{Ledger, Relation, RelationKey};
 
 const KEY: &str = "foreign-key";
 const PLACES: &str = "municipality_id";

@@ -7,8 +7,8 @@ pub mod report;
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use mercato::render::{Format, render_rows};
 use mercato_format::{ColumnData, ColumnKind, Table};
+use mercato_query::render::{Format, render_rows};
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;

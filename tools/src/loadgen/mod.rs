@@ -20,7 +20,7 @@ use client::poller::Poller;
 use client::schedule::{Plan, Shared, Tickets, nanos};
 use client::target::Target;
 use client::worker::{READ_BYTES, Worker, WorkerResult};
-use mercato::net::raise_descriptor_limit;
+use mercato_net::raise_descriptor_limit;
 use requests::mix::Mix;
 use requests::prepared_work::PreparedWork;
 use results::process::{ProcessMonitor, ProcessUse};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mercato::search::models::{
+use mercato_search::models::{
     Embedder, InferenceError, InferencePool, ModelDescription, ModelKind, Reranker, kind, load_embedder,
     load_reranker,
 };

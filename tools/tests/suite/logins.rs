@@ -6,9 +6,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use mercato::access::Passwords;
-use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{Email, Ledger, LedgerOptions, PasswordHash, Redeemed, Redemption, TokenHash};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::DataDirectory;
+use mercato_ledger::{Email, Ledger, LedgerOptions, PasswordHash, Redeemed, Redemption, TokenHash};
 use serde_json::Value;
 
 use crate::books::serve;

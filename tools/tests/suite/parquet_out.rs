@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringArray};
-use mercato::render::Labels;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_query::render::Labels;
 use mercato_tools::interruption::Interruption;
 use mercato_tools::parquet_file::ParquetJob;
 use parquet::basic::Compression;

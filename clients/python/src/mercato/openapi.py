@@ -282,7 +282,7 @@ class HeaderVersion(TypedDict):
 
 
 class Header(TypedDict):
-    """A dataset with all that a visitor wants to know first."""
+    """A dataset: its facts, versions, price and links."""
 
     slug: str
     title: str
@@ -344,7 +344,7 @@ DatasetSchema = TypedDict("DatasetSchema", {
 
 
 class Sample(TypedDict):
-    """Rows from the whole file, always the same ones."""
+    """Sample rows, always the same ones."""
 
     results: list[dict[str, Any]]
     rowsReturned: int
@@ -354,7 +354,7 @@ class Sample(TypedDict):
 
 
 class Methodology(TypedDict):
-    """How the data were made."""
+    """How the data was made."""
 
     markdown: str
     version: str
@@ -379,7 +379,7 @@ class Changelog(TypedDict):
 
 
 class Quantiles(TypedDict):
-    """Values not below so many hundredths of all values."""
+    """For each, the smallest value that is not below that many hundredths of all values."""
 
     p5: str | float | bool
     p25: str | float | bool
@@ -439,13 +439,13 @@ class _ColumnStatisticsRequired(TypedDict):
 
 
 class ColumnStatistics(_ColumnStatisticsRequired, total=False):
-    """What is known of all values of a column."""
+    """Statistics of all values of a column."""
 
     lengths: ColumnStatisticsLengths | None
 
 
 class Statistics(TypedDict):
-    """What is known of all values of each column."""
+    """Statistics of all values of each column."""
 
     version: str
     rowCount: int
@@ -473,7 +473,7 @@ class RelatedItem(TypedDict):
 
 
 class RelatedList(TypedDict):
-    """Datasets that have to do with this one."""
+    """Datasets related to this one."""
 
     slug: str
     source: Literal['relations', 'fallback']
@@ -540,7 +540,7 @@ class Estimate(_EstimateRequired, total=False):
 
 
 class Limit(TypedDict):
-    """A limit of the key that asks."""
+    """A request limit of this key."""
 
     limit: int
     remaining: int
@@ -571,7 +571,7 @@ class AccountKeySpent(TypedDict):
 
 
 class AccountKey(TypedDict):
-    """A key, without the key itself."""
+    """A key, without its secret."""
 
     id: str
     account: str
@@ -632,4 +632,4 @@ Usage = TypedDict("Usage", {
     "totals": "UsageTotals",
     "usage": "list[UsageUsage]",
 })
-"""What the account read, by UTC day and dataset."""
+"""Usage of the account by UTC day and dataset."""

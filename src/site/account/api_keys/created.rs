@@ -3,14 +3,14 @@
 use askama::Template;
 
 use super::keys::name;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::CreatedKey;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::account::area::{Area, Head, Tab};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
+use mercato_ledger::CreatedKey;
 
 #[derive(Template)]
 #[template(path = "account/created.html")]

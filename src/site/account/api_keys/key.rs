@@ -7,12 +7,10 @@ use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
 use super::key_view::{is_valid, limits, state};
 use super::keys::name;
 use super::once::{self, ONCE};
-use crate::http::App;
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::{Incoming, validation_error};
-use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyId, KeyView};
-use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
+use crate::api::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::{Incoming, validation_error};
+use crate::api::response::Response;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -22,6 +20,8 @@ use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
+use mercato_ledger::{ChargeError, KeyId, KeyView};
 
 #[derive(Template)]
 #[template(path = "account/key.html")]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::clock::{Moment, UtcDay};
-use crate::http::App;
-use crate::ledger::{Change, KeyLimits, LimitsChange};
-use crate::limits::ledger::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
+use crate::api::App;
 use crate::site::account::area::Area;
 use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_base::clock::{Moment, UtcDay};
+use mercato_ledger::limits::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
+use mercato_ledger::{Change, KeyLimits, LimitsChange};
 
 /// The fields.
 pub const FIELDS: [&str; 5] = ["label", "day", "month", DATASETS, "end"];

@@ -2,13 +2,13 @@
 //!
 //! Depends on the words and the numbers of a language, not on a page.
 
-use crate::clock::Moment;
-use crate::http::App;
-use crate::ledger::{CapPeriod, KeyView};
+use crate::api::App;
 use crate::site::account::words::AccountWords;
 use crate::site::entry::whole;
 use crate::site::numbers::Numbers;
 use crate::site::words::fill;
+use mercato_base::clock::Moment;
+use mercato_ledger::{CapPeriod, KeyView};
 
 /// Whether a key is accepted at a moment.
 pub fn is_valid(key: &KeyView, now: Moment) -> bool {

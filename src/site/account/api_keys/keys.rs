@@ -6,12 +6,10 @@ use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
 use super::key_view::{is_valid, limits, state};
 use super::once::{self, ONCE};
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyView};
-use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
@@ -21,6 +19,8 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
+use mercato_ledger::{ChargeError, KeyView};
 
 #[derive(Template)]
 #[template(path = "account/keys.html")]

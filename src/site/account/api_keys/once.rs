@@ -4,12 +4,12 @@
 use sha2::{Digest, Sha256};
 
 use super::created;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, random_bytes};
-use crate::ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, random_bytes};
 use crate::site::account::area::Area;
+use mercato_ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
 
 /// Name of the field.
 pub const ONCE: &str = "once";

@@ -6,20 +6,20 @@
 use askama::Template;
 
 use super::words::BuyingWords;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, random_bytes, unknown_path};
 use crate::branding::Pack;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, random_bytes, unknown_path};
-use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
-use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::payments::{CheckoutPage, Provider, ProviderError};
+use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::area::{self, Area};
 use crate::site::account::credits;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
+use mercato_payments::{CheckoutPage, Provider, ProviderError};
 
 /// Purchases of one page of an account.
 const PURCHASES_PER_PAGE: usize = 20;

@@ -6,13 +6,10 @@ use askama::Template;
 
 use super::offer::state;
 use super::words::BuyingWords;
-use crate::clock::Moment;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, unknown_path};
-use crate::ledger::{Checkout, CheckoutId};
-use crate::payments::News;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, unknown_path};
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -20,6 +17,9 @@ use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_base::clock::Moment;
+use mercato_ledger::{Checkout, CheckoutId};
+use mercato_payments::News;
 
 /// The field that says what a form does, and its value in the one that cancels.
 const ACTION: &str = "action";

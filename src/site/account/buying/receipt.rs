@@ -6,15 +6,15 @@ use askama::Template;
 
 use super::purchase::{of_owner, path};
 use super::words::BuyingWords;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, unknown_path};
-use crate::ledger::{Checkout, Paid};
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, unknown_path};
 use crate::site::account::area::{self, Area};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_ledger::{Checkout, Paid};
 
 /// The provider through which no money moves.
 const DEMO: &str = "demo";

@@ -1,7 +1,7 @@
 //! A sentence that names the contact of the site, with a link where it has one; and the ways that lead to it.
 
 use super::sign_in::linking_on;
-use crate::http::App;
+use crate::api::App;
 use crate::site::account::words::AccountWords;
 use crate::site::frame::Link;
 use crate::site::visit::Visit;

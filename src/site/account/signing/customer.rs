@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::session;
-use crate::http::App;
-use crate::http::incoming::Incoming;
-use crate::ledger::{AccountHandle, Login, Plan, SessionHandle};
+use crate::api::App;
+use crate::api::incoming::Incoming;
 use crate::site::visit::Visit;
+use mercato_ledger::{AccountHandle, Login, Plan, SessionHandle};
 
 /// A signed-in customer.
 pub struct Customer {

@@ -2,12 +2,12 @@
 //! its owner out. It opens nothing by itself.
 
 use crate::access::device_mark;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::random_bytes;
-use crate::ledger::Login;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::random_bytes;
 use crate::site::cookies;
 use crate::site::visit::Visit;
+use mercato_ledger::Login;
 
 /// How long a browser keeps the cookie.
 const DEVICE_SECONDS_MAX: i64 = 365 * 86_400;

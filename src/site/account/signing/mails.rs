@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
-use crate::http::{App, random_bytes};
-use crate::ledger::{Email, Ledger, Login, TokenPurpose};
-use crate::mail::Letter;
+use crate::api::{App, random_bytes};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::{fill, words};
+use mercato_base::clock::Clock;
+use mercato_ledger::{Email, Ledger, Login, TokenPurpose};
+use mercato_people::mail::Letter;
 
 words! {
     /// The words of mails.

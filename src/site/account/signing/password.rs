@@ -1,14 +1,14 @@
 //! The new password of a form, and the outcome of comparing and hashing passwords.
 
 use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
-use crate::http::errors::ApiError;
-use crate::http::{App, random_bytes};
-use crate::ledger::{Email, PasswordHash};
+use crate::api::errors::ApiError;
+use crate::api::{App, random_bytes};
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
-use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::form_view::Input;
 use crate::site::account::words::AccountWords;
 use crate::site::words::fill;
+use mercato_ledger::{Email, PasswordHash};
 
 /// Why a form with a password comes back.
 pub struct Refused {

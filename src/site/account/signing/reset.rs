@@ -10,11 +10,10 @@ use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{Redeemed, Redemption, TokenHash};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -22,6 +21,7 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
+use mercato_ledger::{Redeemed, Redemption, TokenHash};
 
 const TOKEN: &str = "token";
 

@@ -2,8 +2,8 @@
 //!
 //! Reads headers and no session, so it protects the sign-in too.
 
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::Incoming;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::Incoming;
 use crate::site::visit::Visit;
 
 /// Refuses a form that another site may have sent. Browsers say where a request comes from, by a header that no page can set;

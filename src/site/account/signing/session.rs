@@ -3,12 +3,12 @@
 //! Does not depend on passwords. Where the site is reached by TLS, its name has the prefix `__Host-`, so that no other host
 //! can set it.
 
-use crate::http::App;
-use crate::http::incoming::Incoming;
-use crate::ledger::{PlainToken, SessionHandle, TokenHash};
-use crate::limits::ledger::SESSION_SECONDS_MAX;
+use crate::api::App;
+use crate::api::incoming::Incoming;
 use crate::site::cookies;
 use crate::site::visit::Visit;
+use mercato_ledger::limits::SESSION_SECONDS_MAX;
+use mercato_ledger::{PlainToken, SessionHandle, TokenHash};
 
 const fn name(is_secure: bool) -> &'static str {
     if is_secure { "__Host-session" } else { "session" }

@@ -14,12 +14,10 @@ use super::password::Refused;
 use super::same_origin;
 use super::session;
 use crate::access::SignInRefusal;
-use crate::clock::Moment;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::http::{App, random_bytes};
-use crate::ledger::{ChargeError, Email, Login, PlainToken};
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
+use crate::api::{App, random_bytes};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -29,6 +27,8 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
+use mercato_base::clock::Moment;
+use mercato_ledger::{ChargeError, Email, Login, PlainToken};
 
 /// Name of the parameter that says where a sign-in leads.
 pub const NEXT: &str = "next";

@@ -7,11 +7,10 @@ use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::sign_in::{NEXT, leading_on, linking_on, with_status};
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
-use crate::ledger::{ChargeError, Email, SignUp};
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -20,6 +19,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use crate::site::words::fill;
+use mercato_ledger::{ChargeError, Email, SignUp};
 
 #[derive(Template)]
 #[template(path = "account/sign_up.html")]

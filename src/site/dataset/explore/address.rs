@@ -3,15 +3,15 @@
 //! What a form sends beside the view itself (the language of its values, a column that is added, a value that is picked) is
 //! worked in here, and a redirect leads to the address of the view.
 
-use crate::catalog::{Language, Table};
 use crate::site::page::language;
 use crate::site::url::Url;
+use mercato_catalog::{Language, Table};
 
 use super::conditions::{Condition, Test, column_named};
 use super::notation::canonical;
 
 /// Names that the query of the page may have.
-pub(in crate::site::dataset) const KNOWN: [&str; 9] =
+pub const KNOWN: [&str; 9] =
     ["filter", "test", "value", "add", "pick", "typed", "sort", "direction", "columns"];
 /// Names that a form sends, and no link.
 const OF_FORMS: [&str; 3] = ["add", "pick", "typed"];
@@ -60,7 +60,7 @@ pub(super) fn with_conditions(here: &Url, conditions: &[Condition]) -> Url {
 }
 
 /// The canonical address of the same view; nothing where this one is canonical already.
-pub(in crate::site::dataset) fn to_canonical(here: &Url, table: &Table) -> Option<Url> {
+pub fn to_canonical(here: &Url, table: &Table) -> Option<Url> {
     let found = conditions(here, table);
     let is_of_form = OF_FORMS.iter().any(|name| here.values(name).next().is_some());
     let differs = here.values("value").ne(found.iter().map(|condition| condition.value.as_str()));

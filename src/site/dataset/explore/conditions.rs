@@ -3,11 +3,11 @@
 //! Selects the tests by the type of a column; the query engine parses the literals. A condition that cannot be applied keeps
 //! its place with its fault, because a view without it holds other rows than were asked for.
 
-use crate::catalog::{ColumnKind, ColumnMeta, FormatError, Table};
-use crate::query::WorkLimit;
 use crate::site::dataset::DatasetWords;
 use crate::site::snippets::Json;
-use crate::words::is_number;
+use mercato_base::words::is_number;
+use mercato_catalog::{ColumnKind, ColumnMeta, FormatError, Table};
+use mercato_query::WorkLimit;
 
 use super::view::is_refused;
 

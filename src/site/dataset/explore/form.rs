@@ -1,12 +1,12 @@
 //! The fields of the form, made from the schema.
 
-use crate::catalog::{ColumnKind, FormatError, Table};
-use crate::query::SortSupport;
 use crate::site::dataset::columns::kind_word;
 use crate::site::dataset::preview::PICKABLE_MAX;
 use crate::site::dataset::{DatasetWords, Opened};
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{ColumnKind, FormatError, Table};
+use mercato_query::SortSupport;
 
 use super::OFFERED_COLUMNS_MAX;
 use super::address::{typed, with_conditions};

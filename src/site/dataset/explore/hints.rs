@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::catalog::{ColumnMeta, FormatError, Table};
-use crate::render::write_column_statistics;
 use crate::site::dataset::Opened;
 use crate::site::dataset::values::{Value, shortened};
 use crate::site::words::fill;
+use mercato_catalog::{ColumnMeta, FormatError, Table};
+use mercato_query::render::write_column_statistics;
 
 use super::conditions::VALUE_CHARS_MAX;
 use super::notation::shown;

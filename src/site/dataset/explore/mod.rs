@@ -16,17 +16,17 @@ mod view;
 
 use askama::Template;
 
-use crate::catalog::{FormatError, Table};
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::response::Response;
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::query::{QueryError, SortSupport};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::response::Response;
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::site::account::Customer;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::snippets;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{FormatError, Table};
+use mercato_query::{QueryError, SortSupport};
 
 use super::head::{Head, Tab, counted};
 use super::picked::Picked;
@@ -180,7 +180,7 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
     let sample = view.as_ref().map(|view| sample::rows(opened, view, &picked)).transpose()?.flatten();
     let (addable, more_addable) = form::addable(table, rows.len());
     let customer = Customer::of(opened.app, opened.request, opened.visit);
-    let running = Running::of(opened, customer.as_ref(), count)?;
+    let running = Running::of(opened, customer.as_ref(), view.as_ref(), count)?;
     let (frame, head) = opened.frame_and_head(Tab::Explore);
     let is_plain = KNOWN.iter().all(|name| here.values(name).next().is_none());
     let frame = if is_plain { frame } else { frame.no_index() };

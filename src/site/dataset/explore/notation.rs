@@ -3,8 +3,8 @@
 //! An address holds the canonical form, which no language changes: numbers as JSON has them, days and moments as RFC 3339.
 //! Only what a form sends is read in the language of its page.
 
-use crate::catalog::{ColumnKind, Language};
-use crate::words::is_number;
+use mercato_base::words::is_number;
+use mercato_catalog::{ColumnKind, Language};
 
 /// Digits of a group of thousands.
 const GROUP_DIGITS: usize = 3;

@@ -1,21 +1,18 @@
 //! Rows of a view for a signed-in customer: pages as tables, and the whole view as a file.
 //!
-//! The account pays, and no key. The idempotency key is made of the view, the version and the place of the page, so the same
-//! rows are paid once within a day: whether the form is sent twice, the page loaded again, or the view opened anew.
+//! The account pays, and no key. Rows of a view that it has paid for are not paid again within a day, in whatever page, order or
+//! format. The idempotency key, made of the dataset, the view, the version and the place of the page, is for forms that are sent
+//! twice.
 
 use askama::Template;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{DatasetVersion, FormatError};
-use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::validation_error;
-use crate::http::response::Response;
-use crate::http::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
-use crate::ledger::{Receipt, Spending};
-use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::incoming::validation_error;
+use crate::api::response::Response;
+use crate::api::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
+use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
-use crate::query::Page;
-use crate::render::{Format, Output};
 use crate::site::account::{Customer, Form};
 use crate::site::cache::Cache;
 use crate::site::dataset::head::{Head, Tab, counted};
@@ -24,6 +21,10 @@ use crate::site::dataset::{DatasetWords, Opened, Outcome};
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
+use mercato_catalog::{DatasetVersion, FormatError};
+use mercato_ledger::{Receipt, Spending};
+use mercato_query::Page;
+use mercato_query::render::{Format, Output};
 
 use super::running::action;
 use super::view::Count;
@@ -35,9 +36,9 @@ const VIEW_COLUMNS_MAX: usize = 20;
 const VIEW_CELL_CHARS_MAX: usize = 80;
 
 /// Fields of the form for a page.
-pub(in crate::site::dataset) const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
+pub const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
 /// Fields of the form for a file.
-pub(in crate::site::dataset) const FILE_FIELDS: [&str; 3] = ["version", "rows", "format"];
+pub const FILE_FIELDS: [&str; 3] = ["version", "rows", "format"];
 
 #[derive(Template)]
 #[template(path = "dataset/rows.html")]
@@ -72,15 +73,11 @@ struct Printed {
 }
 
 /// Sells a page of the view and shows it.
-pub(in crate::site::dataset) fn page(
-    opened: &Opened<'_>,
-    form: &Form,
-    customer: &Customer,
-) -> Result<Outcome, ApiError> {
+pub fn page(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Outcome, ApiError> {
     let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let (version, cursor) = (form.text("version"), form.text("cursor"));
     let body = view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
-    let key = idempotency_key("page", &body);
+    let key = idempotency_key(opened.dataset.slug(), "page", &body);
     let sold = sell_page(
         opened.app,
         buyer(opened, customer, &key),
@@ -162,14 +159,19 @@ impl RowsPage {
 fn paid(opened: &Opened<'_>, customer: &Customer, receipt: &Receipt) -> String {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
-    if receipt.replayed {
+    if receipt.replayed || (receipt.paid_before > 0 && charged == 0 && !receipt.is_free_query()) {
         return words.rows_paid_before.to_owned();
     }
     if receipt.is_free_query() {
         let left = opened.app.ledger.free_queries_remaining(&customer.account, opened.request.now());
         return fill(words.rows_free, numbers.integer(left.into()));
     }
-    fill(&counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)), remaining)
+    let cost =
+        fill(&counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)), remaining);
+    match receipt.paid_before {
+        0 => cost,
+        paid => format!("{cost} {}", fill(words.rows_paid_some, numbers.integer(paid))),
+    }
 }
 
 /// The text of the button for the next page, with the most that it can cost.
@@ -185,11 +187,7 @@ fn next_text(opened: &Opened<'_>, customer: &Customer) -> Result<String, ApiErro
 }
 
 /// Sells the whole view as a file: in one piece as far as a page of the API reaches, else as a stream.
-pub(in crate::site::dataset) fn file(
-    opened: &Opened<'_>,
-    form: &Form,
-    customer: &Customer,
-) -> Result<Outcome, ApiError> {
+pub fn file(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Outcome, ApiError> {
     let Some(view) = Reading::of(opened)?.view else { return problem(opened, Problem::Faulty) };
     let version = opened.dataset.current.version.to_string();
     // The form names the version and the rows whose price was shown. Neither may differ from what is sold.
@@ -219,7 +217,7 @@ pub(in crate::site::dataset) fn file(
     };
     let limit = rows.clamp(1, STREAM_LIMIT_MAX);
     let body = view.body_of(&version, "", limit).line();
-    let key = idempotency_key("file", &body);
+    let key = idempotency_key(opened.dataset.slug(), "file", &body);
     let buyer = buyer(opened, customer, &key);
     let sold = if rows <= QUERY_LIMIT_MAX {
         whole(opened, buyer, &body, output)
@@ -258,9 +256,9 @@ fn buyer<'b>(opened: &'b Opened<'_>, customer: &'b Customer, key: &'b str) -> Bu
     }
 }
 
-fn idempotency_key(what: &str, body: &str) -> String {
+fn idempotency_key(slug: &str, what: &str, body: &str) -> String {
     let hash = Sha256::digest(body.as_bytes());
-    hash.iter().fold(format!("site {what} "), |text, byte| format!("{text}{byte:02x}"))
+    hash.iter().fold(format!("site {what} {slug} "), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// A refusal as the page of the view with the reason; other refusals get the ordinary page.

@@ -2,14 +2,14 @@
 //!
 //! Looks at the rows of the sample and no others.
 
-use crate::catalog::Table;
-use crate::http::errors::ApiError;
-use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
-use crate::query::QueryError;
+use crate::api::errors::ApiError;
+use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use crate::site::dataset::Opened;
 use crate::site::dataset::picked::Picked;
 use crate::site::dataset::preview::{Cell, cells, is_number, sorted_rows, values};
 use crate::site::words::fill;
+use mercato_catalog::Table;
+use mercato_query::QueryError;
 
 use super::view::View;
 
@@ -42,7 +42,7 @@ pub(super) fn rows(
 
 fn read(opened: &Opened<'_>, view: &View, picked: &Picked) -> Result<Option<SampleRows>, QueryError> {
     let (table, numbers): (&Table, _) = (&opened.dataset.current.table, opened.visit.numbers);
-    let all = crate::http::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
+    let all = crate::api::spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
     let sampled = all.len();
     let Some(mut matching) = view.matching(table, all, &opened.work)? else { return Ok(None) };
     if let Some((column, order)) =

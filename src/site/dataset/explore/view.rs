@@ -2,10 +2,10 @@
 //!
 //! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
-use crate::catalog::{FormatError, Table};
-use crate::limits::http::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
-use crate::query::{self, QueryError, QueryRequest, Selections, Stop, WorkLimit};
+use crate::limits::api::{COUNT_TOLD_MAX, QUERY_LIMIT_MAX, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::site::snippets::Json;
+use mercato_catalog::{FormatError, Table};
+use mercato_query::{QueryError, QueryRequest, Selections, Stop, WorkLimit};
 
 use super::conditions::{Applied, filters};
 
@@ -84,8 +84,14 @@ impl View {
         let body = self.body(1).line();
         let request =
             QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
-        query::plan(&request, table, "", work)?.retain(&mut rows)?;
+        mercato_query::plan(&request, table, "", work)?.retain(&mut rows)?;
         Ok(Some(rows))
+    }
+
+    /// The filters in their canonical form; nothing where they are refused.
+    pub(super) fn filter_text(&self) -> Option<String> {
+        let request = QueryRequest::from_json(self.body(1).line().as_bytes(), QUERY_LIMIT_MAX);
+        request.ok().map(|request| request.filter_text())
     }
 
     fn question(&self) -> Vec<(String, Json)> {
@@ -136,14 +142,14 @@ impl View {
         let body = self.body(1).line();
         let request =
             QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
-        let plan = query::plan(&request, table, slug, work)?;
+        let plan = mercato_query::plan(&request, table, slug, work)?;
         let tested = u64::from(table.row_count()).saturating_mul(self.conditions.len() as u64);
         if plan.total_rows().is_none() && tested > TESTED_VALUES_MAX {
             return Ok(Count::Unbounded);
         }
-        Ok(match query::count_up_to(&plan, COUNT_TOLD_MAX, selections)? {
-            query::Count::Exact(rows) => Count::Exact(rows),
-            query::Count::AtLeast(above) => Count::Many { above, at_most: table.row_count().into() },
+        Ok(match mercato_query::count_up_to(&plan, COUNT_TOLD_MAX, selections)? {
+            mercato_query::Count::Exact(rows) => Count::Exact(rows),
+            mercato_query::Count::AtLeast(above) => Count::Many { above, at_most: table.row_count().into() },
         })
     }
 }
@@ -180,7 +186,7 @@ pub(super) fn is_refused(
     }
     let body = view.body(1).line();
     let Ok(request) = QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX) else { return Ok(true) };
-    match query::plan(&request, table, "", work) {
+    match mercato_query::plan(&request, table, "", work) {
         Ok(_) | Err(QueryError::Stopped(_)) => Ok(false),
         Err(QueryError::Invalid(_)) => Ok(true),
         Err(QueryError::Format(error)) => Err(error),

@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::{BUY, CLOSE, GRANT, KEY, RESET, SESSIONS, of_path, page};
-use crate::http::App;
-use crate::http::errors::ApiError;
-use crate::http::incoming::Incoming;
-use crate::http::response::Response;
+use crate::api::App;
+use crate::api::errors::ApiError;
+use crate::api::incoming::Incoming;
+use crate::api::response::Response;
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::form::Form;
 use crate::site::account::words::AccountWords;

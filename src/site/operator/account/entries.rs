@@ -1,8 +1,8 @@
 //! An entry of an account as the operator reads it: with its number, its reference and its remark.
 
-use crate::ledger::Entry;
 use crate::site::account::entries::EntryLine;
 use crate::site::operator::operator_visit::OperatorVisit;
+use mercato_ledger::Entry;
 
 /// An entry as text.
 pub struct OperatorLine {

@@ -150,9 +150,9 @@ fn changes_lifts_and_keeps_limits() {
     let id = ledger.keys(ledger.accounts()[0].id())[0].id;
     // An end within a day, as the operator sets it, and a dataset that is not published.
     let end = now().day().plus_days(400).start().plus_seconds(3_600);
-    let limits = mercato::ledger::LimitsChange {
-        expires_at: mercato::ledger::Change::Set(end),
-        datasets: mercato::ledger::Change::Set(["cities".to_owned(), "gone".to_owned()].into()),
+    let limits = mercato_ledger::LimitsChange {
+        expires_at: mercato_ledger::Change::Set(end),
+        datasets: mercato_ledger::Change::Set(["cities".to_owned(), "gone".to_owned()].into()),
         ..Default::default()
     };
     ledger.limit_key(id, &limits, now()).unwrap();
@@ -190,7 +190,7 @@ fn changes_lifts_and_keeps_limits() {
     );
     let lifted = browser.post(target, &[("action", "limit")]);
     assert_eq!(lifted.status, 303);
-    assert_eq!(ledger.key_view(id).unwrap().limits, mercato::ledger::KeyLimits::default());
+    assert_eq!(ledger.key_view(id).unwrap().limits, mercato_ledger::KeyLimits::default());
 
     for (fields, faults) in [
         (vec![("day", "-1"), ("month", "x")], vec!["limit-day", "limit-month"]),
@@ -200,7 +200,7 @@ fn changes_lifts_and_keeps_limits() {
         let fields: Vec<_> = [("action", "limit")].into_iter().chain(fields).collect();
         check_refused(&browser.post(target, &fields), 422, &faults);
     }
-    assert_eq!(ledger.key_view(id).unwrap().limits, mercato::ledger::KeyLimits::default());
+    assert_eq!(ledger.key_view(id).unwrap().limits, mercato_ledger::KeyLimits::default());
     browser.post(target, &[("action", "revoke")]);
     assert_eq!(browser.post(target, &[("action", "limit"), ("day", "1")]).status, 200);
     assert_eq!(ledger.key_view(id).unwrap().limits.credits_per_day, None, "a revoked key is left alone");

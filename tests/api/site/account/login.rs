@@ -1,6 +1,6 @@
 //! Sign-up, sign-in and password reset: refusals, limits of attempts, and answers that conceal accounts.
 
-use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
+use mercato_ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
 use crate::harness::{Answer, Site, now};
 use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
+use mercato_ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
 use crate::harness::{Answer, Site, exchange, now, wait_until};
 use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mercato::ledger::{
+use mercato_ledger::{
     AccountId, Checkout, CheckoutPayment, KEY_RANDOM_BYTES, Ledger, NewCheckout, PaidCheckout, PaymentId,
     Price, ReportedReversal, ReversalEvent,
 };

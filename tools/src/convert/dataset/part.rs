@@ -242,7 +242,6 @@ pub fn extend_integers(
     Ok(builder.extend_integers(narrow)?)
 }
 
-/// Appends nulls.
 pub fn extend_nulls(builder: &mut ColumnBuilder, kind: ColumnKind, rows: usize) -> Result<(), FormatError> {
     match kind {
         ColumnKind::Text => builder.extend_texts(std::iter::repeat_n(None, rows)),

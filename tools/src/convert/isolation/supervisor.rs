@@ -30,7 +30,6 @@ const CLEANUP_TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes that are kept of what the worker wrote before its death.
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
-/// Converts in a worker.
 pub fn convert(
     conversion: &Conversion,
     isolation: &Isolation,

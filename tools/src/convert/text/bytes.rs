@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
-use mercato::catalog::TextEncoding;
+use mercato_catalog::TextEncoding;
 
 use crate::convert::inputs::InputFile;
 use crate::convert::inputs::archive;

@@ -2,7 +2,7 @@
 //! on other columns.
 
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
-use mercato::catalog::ColumnType;
+use mercato_catalog::ColumnType;
 
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::classify::Class;

@@ -1,7 +1,7 @@
 //! Reads dates and datetimes in a form such as `%d/%m/%Y %H:%M`. Strict: every character of the text has its place in
 //! the form. Does not depend on columns.
 
-use mercato::catalog::{DateFormat, DateToken};
+use mercato_catalog::{DateFormat, DateToken};
 
 use crate::convert::text::moments::{Civil, Moment, Rest};
 

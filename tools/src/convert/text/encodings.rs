@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
-use mercato::catalog::TextEncoding;
+use mercato_catalog::TextEncoding;
 
 use crate::failure::Failure;
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use mercato::catalog::{DateFormat, SourceOptions};
+use mercato_catalog::{DateFormat, SourceOptions};
 use mercato_format::ColumnKind;
 
 use crate::convert::text::classify::{self, Class};

@@ -1,7 +1,7 @@
 //! Looks at the first records of a file and refuses what was not meant: another delimiter, a title above the header, no
 //! header at all. Each refusal names the option that helps. Does not depend on how records are read.
 
-use mercato::catalog::Delimiter;
+use mercato_catalog::Delimiter;
 
 use crate::convert::text::advice::Tally;
 use crate::convert::text::classify::Class;

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
-use mercato::catalog::{ColumnType, SourceOptions};
+use mercato_catalog::{ColumnType, SourceOptions};
 use mercato_format::ColumnKind;
 
 use crate::convert::dataset::widen::{Shape, TextForm};

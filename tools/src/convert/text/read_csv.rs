@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use mercato::catalog::Delimiter;
+use mercato_catalog::Delimiter;
 use mercato_format::limits::COLUMNS_MAX;
 
 use crate::convert::schema::column_names::with_groups_above;

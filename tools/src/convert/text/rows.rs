@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use mercato::catalog::ColumnType;
+use mercato_catalog::ColumnType;
 use mercato_format::limits::{COLUMNS_MAX, NAME_BYTES_MAX};
 
 use crate::convert::limits::VALUE_BYTES_MAX;

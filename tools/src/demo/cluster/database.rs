@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
-use mercato::database::{Connection, DatabaseAddress, migrate};
+use mercato_database::{Connection, DatabaseAddress, migrate};
 
 use super::Bench;
 use super::part::{Ending, Launch, Part, free_port, words};

@@ -39,7 +39,6 @@ pub(super) struct Owner {
 }
 
 impl Programs {
-    /// Finds them.
     pub(super) fn find() -> Result<Programs, Failure> {
         let mut missing = Vec::new();
         let mut need = |found: Result<PathBuf, String>| {

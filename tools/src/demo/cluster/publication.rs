@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::Ledger;
-use mercato::releases::{ReleaseError, Releases, wait_for_servers};
+use mercato_base::clock::{Clock, SystemClock};
+use mercato_catalog::releases::{ReleaseError, Releases, wait_for_servers};
+use mercato_catalog::{DataDirectory, Slug};
+use mercato_ledger::Ledger;
 
 use super::super::open::OpenTable;
 use super::super::tables::Table;

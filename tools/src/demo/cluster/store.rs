@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mercato::objects::{ObjectStore, StoreAddress};
+use mercato_catalog::objects::{ObjectStore, StoreAddress};
 
 use super::Bench;
 use super::database::Database;

@@ -2,7 +2,7 @@
 //!
 //! Handles HTTP/1.1 framing. Does not depend on sockets or clocks.
 
-use mercato::net::{ChunkError, Chunks};
+use mercato_net::{ChunkError, Chunks};
 
 use crate::loadgen::client::response_head::{Head, parse_head};
 

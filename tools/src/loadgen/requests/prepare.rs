@@ -35,7 +35,6 @@ pub struct Preparer<'a> {
 }
 
 impl Preparer<'_> {
-    /// Prepares all works of the mix.
     pub fn prepare(&self, items: &[MixItem]) -> Result<Vec<PreparedWork>, Failure> {
         let works = self.works(items)?;
         let mut bindings = Bindings { parameters: self.work_file.parameters.clone(), ..Bindings::default() };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mercato::http::percent_encode;
+use mercato::api::percent_encode;
 
 use crate::loadgen::random::Random;
 

@@ -26,7 +26,7 @@ pub const DEPTH_COUNT_MAX: usize = 16;
 /// Most characters of a name.
 pub const NAME_LENGTH_MAX: usize = 32;
 /// Largest body template, bytes.
-pub const BODY_SIZE_BYTES_MAX: usize = 256 * 1024;
+pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct WorkFile {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::failure::Failure;
 use crate::loadgen::requests::template::Template;
 use crate::loadgen::requests::work_file::{
-    BODY_SIZE_BYTES_MAX, CursorSource, ENTRY_COUNT_MAX, ListSource, NAME_LENGTH_MAX, REMEDY, Request, Work,
+    BODY_BYTES_MAX, CursorSource, ENTRY_COUNT_MAX, ListSource, NAME_LENGTH_MAX, REMEDY, Request, Work,
     template_error, work_file_error,
 };
 
@@ -158,12 +158,7 @@ impl Reader<'_> {
             return Err(work_file_error(self.source, section, "a path that begins with /", path, REMEDY));
         }
         self.bound(&format!("{section}, headers"), headers.len(), 0, ENTRY_COUNT_MAX)?;
-        self.bound(
-            &format!("{section}, bytes of the body"),
-            body.map_or(0, str::len),
-            0,
-            BODY_SIZE_BYTES_MAX,
-        )?;
+        self.bound(&format!("{section}, bytes of the body"), body.map_or(0, str::len), 0, BODY_BYTES_MAX)?;
         let template = |part: &str, text: &str| {
             Template::parse(text)
                 .map_err(|error| template_error(self.source, &format!("{section}, {part}"), &error))

@@ -96,7 +96,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally.
     pub fn new() -> Result<Tally, hdrhistogram::CreationError> {
         let empty = || Histogram::new_with_bounds(1, TIME_NANOS_MAX, TIME_DIGITS);
         Ok(Tally {

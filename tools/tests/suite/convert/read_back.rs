@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mercato::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
 use mercato_tools::convert::{Conversion, convert};
 use serde_json::value::RawValue;
 

@@ -15,8 +15,8 @@ mod texts;
 
 use std::path::{Path, PathBuf};
 
-use mercato::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
 use mercato_tools::convert::{Conversion, Report, convert};
 use mercato_tools::failure::Failure;
 

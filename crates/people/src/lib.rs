@@ -1,0 +1,3 @@
+//! People: mail to them.
+
+pub mod mail;

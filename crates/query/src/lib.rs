@@ -1,0 +1,25 @@
+//! The query engine: parses requests, plans them against a schema and finds the rows.
+//!
+//! Makes no I/O calls and takes no locks. Does not depend on accounts, sockets or the clock.
+
+mod execute;
+mod plan;
+pub mod render;
+mod request;
+mod scan;
+mod stream;
+mod work_limit;
+
+pub use execute::{
+    Count, NoSelections, Page, Selections, count_matches, count_rows, count_up_to, execute, total_rows,
+};
+pub use plan::literal::whole_number;
+pub use plan::sort_support::SortSupport;
+pub use plan::{PaginationMode, Plan, QueryError, plan};
+pub use request::cursor::{Binding, CURSOR_BYTES_MAX, Cursor};
+pub use request::filter::{CONDITIONS_MAX, DEPTH_MAX, LIST_VALUES_MAX, Scalar};
+pub use request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError};
+pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
+pub use scan::selection::Selection;
+pub use stream::RowStream;
+pub use work_limit::{SearchError, Stop, Unlimited, WorkLimit};

@@ -1,0 +1,192 @@
+//! `query_rows`: a page of rows, charged once, never above the caller's ceiling.
+
+use serde::Serialize;
+
+use super::rows::Rows;
+use super::{Arguments, Output};
+use crate::access::Caller;
+use crate::api::app::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::handlers::catalog::dataset_answer::may_read;
+use crate::api::handlers::catalog::dataset_version;
+use crate::api::handlers::query::credits_warning::credits_warnings;
+use crate::api::handlers::query::price::Price;
+use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
+use crate::api::handlers::query::sale::{Buyer, Offer};
+use crate::api::incoming::Incoming;
+use crate::api::processor_limit::ProcessorLimit;
+use crate::limits::api::QUERY_LIMIT_MAX;
+use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
+use mercato_base::words::{counted, grouped};
+use mercato_ledger::{Receipt, Spending};
+use mercato_query::Count;
+
+/// The arguments that are fields of a query.
+pub(super) const QUERY: [&str; 8] =
+    ["filters", "columns", "sortBy", "sortDirection", "limit", "offset", "cursor", "version"];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tail<'a> {
+    slug: &'a str,
+    version: String,
+    rows_returned: usize,
+    next_cursor: Option<String>,
+    total_rows: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_rows_at_least: Option<u64>,
+    credits_charged: u64,
+    credits_remaining: u64,
+    free_queries_remaining: u32,
+    replayed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// The stops of a query, forward only: arguments, key, dataset, credit, rows, ceiling, encoding, charge.
+pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
+    let slug = arguments.slug();
+    let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
+    let spent = arguments.spent_before();
+    let once = arguments.text("idempotencyKey");
+    let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
+    arguments.finish()?;
+    let caller = super::caller(app, request)?;
+    let dataset = super::dataset(app, request, &slug)?;
+    may_read(&dataset, &caller)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset, &work)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
+    let Caller { account, key } = caller;
+    let buyer = Buyer {
+        account: &account,
+        key: Some(&key),
+        idempotency_key: once.as_deref(),
+        request_id: request.request_id(),
+        at: request.now(),
+    };
+    let claimed = claim(app, buyer, &dataset, version, Wanted::Page, body.as_bytes())
+        .map_err(|error| error.pointing("Idempotency-Key", "idempotencyKey"))?;
+    let version = &claimed.version;
+    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
+    let (query, plan) = (offer.query(), offer.query().plan());
+    let now = request.now();
+    let refuse_above_ceiling = |rows: u64| {
+        let cost =
+            app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
+        refuse_above(ceiling, spent, cost.credits_required)
+    };
+    if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
+        refuse_above_ceiling(rows)?;
+    }
+    offer.refuse_unaffordable()?;
+    let page = query.page()?;
+    let found = page.rows.len();
+    if !claimed.is_paid {
+        refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
+    }
+    let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
+    let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
+        Some(last) if rows.count < found => {
+            Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
+        }
+        _ => page.next_cursor.clone(),
+    };
+    let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
+    let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
+    let total = query.total_of(&page, &receipt);
+    request.log.rows = Some(charged_rows);
+    request.log.credits = Some(receipt.charged);
+    let credits_warnings = credits_warnings(app, &account, &receipt.caps, receipt.remaining);
+    let tail = Tail {
+        slug: dataset.slug(),
+        version: version.version.to_string(),
+        rows_returned: rows.count,
+        next_cursor,
+        total_rows: total.and_then(Count::exact),
+        total_rows_at_least: total.and_then(Count::at_least),
+        credits_charged: receipt.charged,
+        credits_remaining: receipt.remaining,
+        free_queries_remaining: app.ledger.free_queries_remaining(&account, request.now()),
+        replayed: receipt.replayed,
+        warnings: rows.warnings().into_iter().chain(credits_warnings).collect(),
+    };
+    let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
+    let credits = Some((receipt.charged, receipt.remaining));
+    Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
+}
+
+/// Refuses a call that would cost more than its caller wants to pay, with what the calls before it in its batch cost.
+fn refuse_above(ceiling: u64, spent: u64, cost: u64) -> Result<(), ApiError> {
+    if cost == 0 || cost.saturating_add(spent) <= ceiling {
+        return Ok(());
+    }
+    let before = match spent {
+        0 => String::new(),
+        spent => format!(" beside the {} of the calls before it in this batch,", counted(spent, "credit")),
+    };
+    let message = format!(
+        "this call would cost {} ({} EUR without VAT),{before} above maxCredits {}; nothing was charged for it",
+        counted(cost, "credit"),
+        Price::of(cost).eur(),
+        grouped(ceiling),
+    );
+    let cost = cost.saturating_add(spent);
+    let hint =
+        format!("lower limit, narrow the filters, or set maxCredits to {cost} or more if the user agrees");
+    Err(ApiError::new(ErrorKind::NoCredits, message)
+        .with_reason("MAX_CREDITS", hint)
+        .with_fact("required", cost)
+        .with_fact("maxCredits", ceiling))
+}
+
+fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
+    let rows = counted(tail.rows_returned.try_into().unwrap_or(u64::MAX), "row");
+    let total = match (tail.total_rows, tail.total_rows_at_least) {
+        (Some(total), _) => format!(" ({} match)", grouped(total)),
+        (None, Some(least)) => format!(" (more than {} match)", grouped(least)),
+        (None, None) => String::new(),
+    };
+    let (charged, left) = (counted(receipt.charged, "credit"), counted(receipt.remaining, "credit"));
+    let free = match tail.free_queries_remaining {
+        0 if !receipt.is_free_query() => String::new(),
+        free => format!("; free queries left this month: {}", grouped(free.into())),
+    };
+    let cut = if tail.rows_returned < found {
+        format!(
+            " Cut to {} bytes of rows: name fewer columns for more of them.",
+            grouped(ROWS_BYTES_MAX as u64)
+        )
+    } else {
+        String::new()
+    };
+    let more = if tail.next_cursor.is_some() {
+        " There are more: call again with cursor set to nextCursor, or with a higher limit."
+    } else {
+        " That is all."
+    };
+    format!(
+        "{rows} of `{}` {}{total}. {charged} charged, {left} left{free}.{cut}{more}",
+        tail.slug, tail.version
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_cost_above_ceiling_and_names_it() {
+        assert!(refuse_above(10, 0, 10).is_ok() && refuse_above(0, 0, 0).is_ok());
+        assert!(refuse_above(10, 8, 2).is_ok() && refuse_above(10, 20, 0).is_ok());
+        let refusal = refuse_above(10, 8, 3).unwrap_err();
+        assert!(
+            refusal.message().contains("3 credits") && refusal.message().contains("8 credits of the calls")
+        );
+        let refusal = refuse_above(1_000, 0, 2_500).unwrap_err();
+        assert_eq!(refusal.kind(), ErrorKind::NoCredits);
+        assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
+        assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");
+    }
+}

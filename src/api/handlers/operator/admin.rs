@@ -1,0 +1,67 @@
+//! The books over the operator's listener: one path for commands.
+//!
+//! `POST /admin/v1/orders` with `{"order":"buyCredits","account":"acc_1","credits":1000}` and the operator's token.
+//! `operator` defines and executes the commands; this file transports them.
+
+use crate::api::app::App;
+use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::handlers::catalog::dataset_answer::no_parameters;
+use crate::api::incoming::{Incoming, Method, validation_error};
+use crate::api::random::random_bytes;
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
+use crate::operator::{CommandError, Context, OperatorCommand};
+use mercato_ledger::{BackupError, ChargeError};
+use mercato_payments::ReconcileError;
+
+/// Paths of this file.
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
+
+fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let command: OperatorCommand = request.read_json()?;
+    let (now, request_id) = (request.now(), request.request_id().to_owned());
+    let random = random_bytes()?;
+    let payments = Some(&*app.payments);
+    let answer = command.execute(&Context { ledger: &app.ledger, payments, now, request_id, random })?;
+    Response::data(&answer)
+}
+
+impl From<CommandError> for ApiError {
+    fn from(error: CommandError) -> Self {
+        let message = error.to_string();
+        let hint = "see docs/OPERATIONS.md for the fields of an order";
+        match error {
+            CommandError::Id(_) => validation_error("NOT_AN_ID", "", message, hint),
+            CommandError::Range { field, .. } => {
+                validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
+            }
+            CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
+                validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
+            }
+            CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
+                Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
+            }
+            CommandError::Ledger(ChargeError::AccountClosed { .. }) => {
+                Self::new(ErrorKind::Conflict, message)
+                    .with_reason("ACCOUNT_CLOSED", "create another account")
+            }
+            CommandError::Ledger(error) => error.into(),
+            CommandError::Reconcile(ReconcileError::Books(error)) => error.into(),
+            CommandError::Reconcile(ReconcileError::Provider(_)) => {
+                // The message may repeat what the provider said, because only the operator reads this listener.
+                Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+                    .with_reason("PROVIDER_UNAVAILABLE", "try again later; webhooks go on in the meantime")
+            }
+            CommandError::Reconcile(_) => Self::new(ErrorKind::Conflict, message)
+                .with_reason("NOT_RECONCILED", "see docs/OPERATIONS.md, \"Payments\""),
+            CommandError::Backup(BackupError::Ledger(error)) => error.into(),
+            CommandError::Backup(error) => {
+                // The message may name files, because only the operator reads this listener.
+                Self::new(ErrorKind::Conflict, error.to_string())
+                    .with_reason("BACKUP_FAILED", "choose a folder that the server can write to")
+            }
+        }
+    }
+}

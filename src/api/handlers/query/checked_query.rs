@@ -1,0 +1,121 @@
+//! A query that was checked against the schema of a version that may be read.
+
+use crate::api::app::App;
+use crate::api::errors::ApiError;
+use crate::api::handlers::catalog::dataset_answer::{damaged, verified};
+use crate::api::handlers::query::query_input::not_planned;
+use crate::api::processor_limit::ProcessorLimit;
+use crate::limits::api::COUNT_TOLD_MAX;
+use mercato_catalog::{DatasetVersion, FormatError};
+use mercato_ledger::{Receipt, ViewRows, Viewed};
+use mercato_query::{Count, Page, Plan, QueryRequest, SearchError};
+
+/// A query with its plan. A version whose file turns out damaged is taken out of service.
+pub struct CheckedQuery<'q> {
+    app: &'q App,
+    slug: &'q str,
+    version: &'q DatasetVersion,
+    work: &'q ProcessorLimit,
+    plan: Plan<'q>,
+}
+
+/// The number of rows of a request that is not paid yet.
+#[derive(Debug, Clone, Copy)]
+pub struct ToldRows {
+    /// So many, or fewer where `at_least` is there.
+    pub at_most: u64,
+    /// The fewest that there can be; nothing where the number is exact.
+    pub at_least: Option<u64>,
+}
+
+impl<'q> CheckedQuery<'q> {
+    /// Refuses a version that is not verified yet, and a query that does not fit the schema. `work` bounds all its searches
+    /// together.
+    pub fn new(
+        app: &'q App,
+        slug: &'q str,
+        version: &'q DatasetVersion,
+        asked: &QueryRequest,
+        work: &'q ProcessorLimit,
+    ) -> Result<Self, ApiError> {
+        verified(&app.catalog, slug, version)?;
+        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
+        let plan = mercato_query::plan(asked, &version.table, slug, work);
+        let plan = plan.map_err(|error| not_planned(error, broken, work))?;
+        Ok(Self { app, slug, version, work, plan })
+    }
+
+    /// The plan of the query.
+    pub fn plan(&self) -> &Plan<'q> {
+        &self.plan
+    }
+
+    /// Rows of the view that the query is of: of this version, with these filters.
+    pub fn viewed(&self, rows: ViewRows) -> Viewed {
+        viewed(self.slug, self.version, self.plan.filter_text(), rows)
+    }
+
+    /// The rows of one page.
+    pub fn page(&self) -> Result<Page, ApiError> {
+        mercato_query::execute(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
+    }
+
+    /// Rows that a query or a stream would return, as far as an answer tells them that costs nothing.
+    pub fn told_rows(&self) -> Result<ToldRows, ApiError> {
+        let counted = mercato_query::count_rows(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref());
+        let counted = counted.map_err(|error| self.failed(error))?;
+        let at_most = counted.exact().unwrap_or_else(|| self.rows_at_most());
+        Ok(ToldRows { at_most, at_least: counted.at_least() })
+    }
+
+    /// Rows that match the filters, as far as an answer tells them that costs nothing.
+    pub fn told_matches(&self) -> Result<Count, ApiError> {
+        let counted = mercato_query::count_up_to(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref());
+        counted.map_err(|error| self.failed(error))
+    }
+
+    /// The same where an index knows them or the request wants them counted.
+    pub fn told_total(&self) -> Result<Option<Count>, ApiError> {
+        let is_known = self.plan.counts_exactly() || self.plan.total_rows().is_some();
+        is_known.then(|| self.told_matches()).transpose()
+    }
+
+    /// The total of a page, which only credits make exact beyond what is told for nothing.
+    pub fn total_of(&self, page: &Page, receipt: &Receipt) -> Option<Count> {
+        let is_exact = receipt.charged > 0 || self.plan.is_unfiltered();
+        let most = if is_exact { u64::MAX } else { COUNT_TOLD_MAX };
+        page.total_rows.map(|total| Count::up_to(total, most))
+    }
+
+    /// The rows of a page whose number, or absence, would tell more of the matches than is told for nothing. They have to be
+    /// affordable as a whole before any is looked for.
+    pub fn rows_behind_told(&self) -> Option<u64> {
+        let (offset, limit) = (self.plan.offset(), self.plan.limit());
+        let is_behind = offset > 0 && offset.saturating_add(limit) > COUNT_TOLD_MAX;
+        (is_behind && !self.plan.is_unfiltered()).then(|| self.rows_at_most())
+    }
+
+    /// The most rows that the request can have, whatever its filters.
+    pub fn rows_at_most(&self) -> u64 {
+        let rows = u64::from(self.plan.table().row_count());
+        rows.saturating_sub(self.plan.offset()).min(self.plan.limit())
+    }
+
+    /// The refusal of a request whose search has no result.
+    fn failed(&self, error: SearchError) -> ApiError {
+        match error {
+            SearchError::Format(error) => self.damaged(&error),
+            SearchError::Stopped(stop) => self.work.refusal(stop),
+        }
+    }
+
+    /// Takes the version out of service, and gives the refusal of the request.
+    pub fn damaged(&self, error: &FormatError) -> ApiError {
+        damaged(self.app, self.slug, self.version, &error.to_string())
+    }
+}
+
+/// Rows of the view of a version, with these filters in their canonical form.
+pub fn viewed(slug: &str, version: &DatasetVersion, filters: &str, rows: ViewRows) -> Viewed {
+    Viewed::new(slug, &version.table.fingerprint().to_string(), filters, rows)
+}

@@ -1,0 +1,77 @@
+//! Estimates the price of a page, a stream or a download: counts rows and charges nothing.
+
+use serde::Serialize;
+
+use crate::access::Caller;
+use crate::api::app::App;
+use crate::api::errors::ApiError;
+use crate::api::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
+use crate::api::handlers::catalog::dataset_version;
+use crate::api::handlers::query::checked_query::{CheckedQuery, ToldRows, viewed};
+use crate::api::handlers::query::query_input::Asked;
+use crate::api::handlers::query::uncharged;
+use crate::api::incoming::{Incoming, Method};
+use crate::api::processor_limit::ProcessorLimit;
+use crate::api::response::Response;
+use crate::api::routing::router::{Guard, Route};
+use mercato_ledger::{Spending, ViewRows};
+use mercato_query::Purpose;
+
+/// Paths of this file.
+pub const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EstimateData {
+    rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_at_least: Option<u64>,
+    credits_required: u64,
+    credits_available: u64,
+    affordable: bool,
+}
+
+fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = estimated(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    let asked = Asked::estimate(&body);
+    let dataset = find_for_key(app, request)?;
+    let work = ProcessorLimit::of(app, request);
+    let asked = asked.or_all_faults(&dataset, &work)?;
+    let dataset = dataset_version::with_cursor(app, dataset, &asked);
+    let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
+    let (rows, spending, view) = match asked.purpose() {
+        Purpose::Download => {
+            verified(&app.catalog, dataset.slug(), &version)?;
+            let rows = ToldRows { at_most: version.table.row_count().into(), at_least: None };
+            (rows, Spending::Download, viewed(dataset.slug(), &version, "", ViewRows::All))
+        }
+        Purpose::Page | Purpose::Stream => {
+            let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
+            let (rows, limit) = (query.told_rows()?, query.plan().limit());
+            let is_whole = query.plan().is_from_start() && rows.at_least.is_none() && rows.at_most < limit;
+            let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
+            (rows, Spending::Rows { limit }, query.viewed(of_view))
+        }
+    };
+    let Caller { account, key } = request.caller()?;
+    let paid = app.ledger.paid_before(account, &view, rows.at_most, request.now())?;
+    let unpaid = rows.at_most.saturating_sub(paid);
+    let mut estimate = app.ledger.estimate(account, Some(key), unpaid, spending, request.now())?;
+    // Rows that were paid on the site are not paid again, by whatever means.
+    estimate.affordable |= paid > 0 && unpaid == 0;
+    let response = Response::data(&EstimateData {
+        rows: rows.at_most,
+        rows_at_least: rows.at_least,
+        credits_required: estimate.credits_required,
+        credits_available: estimate.credits_available,
+        affordable: estimate.affordable,
+    })?;
+    Ok(response.with_credits(0, account.credits()))
+}

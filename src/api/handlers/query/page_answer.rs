@@ -1,0 +1,172 @@
+//! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON, Arrow and Excel with headers.
+
+use crate::api::framing::buffer::ResponseBuffer;
+use crate::api::response::Response;
+use mercato_base::words::counted;
+use mercato_catalog::{DatasetVersion, FormatError, Table};
+use mercato_query::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
+use mercato_query::{Count, Page, PaginationMode};
+
+/// Estimated bytes of a cell without its column name, to reserve memory before rendering.
+const CELL_SIZE_BYTES_GUESS: usize = 20;
+/// Most bytes reserved for a page before rendering.
+const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
+/// The media type of an Arrow IPC stream.
+pub const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
+/// The media type of an Excel workbook.
+pub const XLSX_MEDIA_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+
+/// A page whose rows are rendered. The total follows once it is paid.
+pub struct Rendered {
+    output: Output,
+    buffer: ResponseBuffer,
+    /// Notes for the client on the rows.
+    pub notes: RenderNotes,
+    rows: usize,
+    next_cursor: Option<String>,
+    mode: PaginationMode,
+}
+
+/// Renders the rows of a page. They go straight into the buffer that is sent.
+pub fn render(
+    output: Output,
+    slug: &str,
+    version: &DatasetVersion,
+    columns: &[usize],
+    page: &Page,
+) -> Result<Rendered, FormatError> {
+    let table = &version.table;
+    let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
+    let is_json = output == Output::Text(Format::Json);
+    let mut buffer = match is_json {
+        true => Response::begin_envelope(reserve),
+        false => ResponseBuffer::with_capacity(reserve),
+    };
+    if is_json {
+        buffer.sink().extend_from_slice(br#"{"results":"#);
+    }
+    let notes = write_rows(output, slug, version, columns, &page.rows, buffer.sink())?;
+    let (rows, next_cursor, mode) = (page.rows.len(), page.next_cursor.clone(), page.mode);
+    Ok(Rendered { output, buffer, notes, rows, next_cursor, mode })
+}
+
+impl Rendered {
+    /// The response.
+    pub fn finish(mut self, total: Option<Count>) -> Response {
+        if self.output == Output::Text(Format::Json) {
+            self.write_tail(total);
+            return Response::enveloped(self.buffer);
+        }
+        let mut response = Response::raw(content_type(self.output), self.buffer)
+            .with_header("X-Rows-Returned", self.rows.to_string())
+            .with_header("X-Pagination-Mode", self.mode.as_str());
+        if let Some(cursor) = self.next_cursor {
+            response = response.with_header("X-Next-Cursor", cursor);
+        }
+        with_total(response, total)
+    }
+
+    fn write_tail(&mut self, total: Option<Count>) {
+        let out = self.buffer.sink();
+        out.extend_from_slice(br#","rowsReturned":"#);
+        out.extend_from_slice(itoa::Buffer::new().format(self.rows).as_bytes());
+        out.extend_from_slice(br#","nextCursor":"#);
+        match &self.next_cursor {
+            // Base64 needs no escapes.
+            Some(cursor) => {
+                out.push(b'"');
+                out.extend_from_slice(cursor.as_bytes());
+                out.push(b'"');
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(br#","paginationMode":""#);
+        out.extend_from_slice(self.mode.as_str().as_bytes());
+        out.extend_from_slice(br#"","totalRows":"#);
+        match total {
+            Some(Count::Exact(rows)) => out.extend_from_slice(itoa::Buffer::new().format(rows).as_bytes()),
+            Some(Count::AtLeast(rows)) => {
+                out.extend_from_slice(br#"null,"totalRowsAtLeast":"#);
+                out.extend_from_slice(itoa::Buffer::new().format(rows).as_bytes());
+            }
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+    }
+}
+
+/// Adds the number of all rows that match, as far as it is told.
+pub fn with_total(response: Response, total: Option<Count>) -> Response {
+    match total {
+        Some(Count::Exact(rows)) => response.with_header("X-Total-Rows", rows.to_string()),
+        Some(Count::AtLeast(rows)) => response.with_header("X-Total-Rows-At-Least", rows.to_string()),
+        None => response,
+    }
+}
+
+/// Appends rows without an envelope.
+pub fn write_rows(
+    output: Output,
+    slug: &str,
+    version: &DatasetVersion,
+    columns: &[usize],
+    rows: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<RenderNotes, FormatError> {
+    match output {
+        Output::Text(format) => render_rows(format, &version.table, columns, rows, out),
+        Output::Arrow => {
+            let number = version.version.to_string();
+            render_arrow(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)?;
+            Ok(RenderNotes::default())
+        }
+        Output::Xlsx => {
+            let number = version.version.to_string();
+            render_xlsx(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)
+        }
+    }
+}
+
+/// Estimated length of a row in JSON, so that the buffer seldom moves while it grows.
+fn row_size(table: &Table, columns: &[usize]) -> usize {
+    let names =
+        columns.iter().filter_map(|column| table.columns().get(*column)).map(|column| column.name.len());
+    names.map(|length| length.saturating_add(CELL_SIZE_BYTES_GUESS)).sum()
+}
+
+/// The media type of rows in a format.
+pub const fn content_type(output: Output) -> &'static str {
+    match output {
+        Output::Text(Format::Json) => "application/json; charset=utf-8",
+        Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
+        Output::Text(Format::Ndjson) => "application/x-ndjson",
+        Output::Text(Format::Sse) => "text/event-stream",
+        Output::Arrow => ARROW_MEDIA_TYPE,
+        Output::Xlsx => XLSX_MEDIA_TYPE,
+    }
+}
+
+/// Warns of numbers that were replaced by null, and of texts that were cut.
+pub fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+    if notes.cut_texts > 0 {
+        let (texts, is) = (counted(notes.cut_texts, "text"), if notes.cut_texts == 1 { "is" } else { "are" });
+        return response.with_warning(format!(
+            "{texts} {is} longer than the 32,767 characters of a cell of Excel and end with a mark; \
+             other formats have the whole"
+        ));
+    }
+    match non_finite_warning(notes) {
+        Some(warning) => response.with_warning(warning),
+        None => response,
+    }
+}
+
+/// The warning of numbers that were replaced by null, if there are any.
+pub fn non_finite_warning(notes: &RenderNotes) -> Option<String> {
+    if notes.non_finite == 0 {
+        return None;
+    }
+    let values = counted(notes.non_finite, "value");
+    let (are, they_are) = if notes.non_finite == 1 { ("is", "it is") } else { ("are", "they are") };
+    Some(format!("{values} {are} NaN or infinite, which JSON cannot express; {they_are} null"))
+}

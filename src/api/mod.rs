@@ -1,0 +1,60 @@
+//! HTTP requests and responses: the only folder that names tiny_http and status codes.
+//!
+//! Turns requests into calls of the layers below and their results into responses. `net` owns the connections and
+//! lends a socket for one response.
+//! Pages for people come from above, as [`Pages`].
+
+mod admin_token;
+mod app;
+mod books_errors;
+mod content;
+pub mod errors;
+mod form_body;
+mod framing;
+pub mod handlers;
+pub mod incoming;
+mod listener_kind;
+mod metrics;
+mod openapi;
+mod operator_sessions;
+mod own_host;
+mod presented_key;
+mod processor_limit;
+mod random;
+mod request_id;
+pub mod response;
+pub mod routing;
+mod server;
+mod service;
+
+pub use admin_token::AdminToken;
+pub use app::App;
+pub use content::documents::Documents;
+pub use content::exports::Exports;
+pub use content::graph_cache::{GraphCache, GraphEdge, GraphEdges};
+pub use content::percent::percent_encode;
+pub use content::prepared::Prepared;
+pub use content::public_url::{PublicUrl, PublicUrlError};
+pub use handlers::catalog::dataset_answer::{
+    damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
+};
+pub use handlers::catalog::graph::edges::RelationGraph;
+pub use handlers::catalog::related::listed_datasets;
+pub use handlers::catalog::sample::spaced_rows;
+pub use handlers::catalog::schema::examples;
+pub use handlers::catalog::text_page::harmless as harmless_markdown;
+pub use handlers::discovery::croissant::document as croissant;
+pub use handlers::discovery::unknown_path;
+pub use handlers::query::checked_query::viewed;
+pub use handlers::query::page_answer::render as render_page;
+pub use handlers::query::sale::{Buyer, Sold, sell_page};
+pub use handlers::streams::stream::stream_rows;
+pub use listener_kind::AdminHosts;
+pub use metrics::{HistorySample, Metrics, Totals};
+pub use presented_key::presented_key;
+pub use processor_limit::{ProcessorLimit, QUERY_TOO_EXPENSIVE};
+pub use random::random_bytes;
+pub use routing::classes::{Work, needs_key, work_of};
+pub use routing::routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
+pub use server::Workers;
+pub use service::{Service, hold_for_account};
