@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_books.sql"),
     include_str!("migrations/0002_catalog.sql"),
     include_str!("migrations/0003_counts.sql"),
+    include_str!("migrations/0004_lacking.sql"),
 ];
 /// The version that this program works with.
 const VERSION: i32 = MIGRATIONS.len() as i32;

@@ -45,6 +45,12 @@ impl Backend {
         Backend::open_or_create(location)
     }
 
+    /// Whether [`Backend::open_or_create`] would make new books.
+    pub(super) fn makes_books(location: &BooksLocation) -> bool {
+        let is_elsewhere = location.admin.is_some() || location.books.is_some();
+        !is_elsewhere && !DataDirectory::new(location.data()).ledger().is_dir()
+    }
+
     /// Opens the backend, and creates missing books.
     pub(super) fn open_or_create(location: &BooksLocation) -> Result<Backend, Failure> {
         if let Some(address) = &location.admin {
