@@ -200,7 +200,6 @@ fn stream_name(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The parent folder of a path.
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -226,7 +226,6 @@ pub enum LedgerCommand {
     },
 }
 
-/// The database that a URL names.
 pub fn database_address(url: &Secret) -> Result<DatabaseAddress, Failure> {
     database::address(url)
 }

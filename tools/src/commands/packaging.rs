@@ -30,7 +30,6 @@ pub struct PackagingArguments {
     directory: PathBuf,
 }
 
-/// Writes the files.
 pub fn run(arguments: &PackagingArguments) -> Result<(), Failure> {
     let (man, completions) = (arguments.directory.join("man"), arguments.directory.join("completions"));
     for directory in [&man, &completions] {

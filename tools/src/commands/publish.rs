@@ -152,7 +152,6 @@ pub enum FeatureState {
     Auto,
 }
 
-/// The report of a publication.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publication {
@@ -160,7 +159,6 @@ pub struct Publication {
     pub version: String,
     pub path: String,
     pub rows: u32,
-    /// Bytes of the store file.
     pub bytes: u64,
     /// Bytes of the Parquet file; `null` without one.
     pub parquet_bytes: Option<u64>,
@@ -185,12 +183,9 @@ pub struct BreakingChangeLine {
 
 pub struct PublishRequest<'a> {
     pub data: &'a DataDirectory,
-    /// The folder of the dataset.
     pub folder: &'a Path,
     pub version: &'a Version,
-    /// Number of versions to keep.
     pub keep: Option<usize>,
-    /// Whether breaking changes are allowed.
     pub allows_breaking: bool,
     /// Whether the rows go behind those of the version that is served.
     pub appends: bool,
@@ -199,7 +194,6 @@ pub struct PublishRequest<'a> {
 }
 
 impl<'a> PublishRequest<'a> {
-    /// A publication with default options.
     #[must_use]
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
         PublishRequest {

@@ -53,7 +53,6 @@ pub struct EvaluateArguments {
     seed: u64,
 }
 
-/// The metrics of one ranking.
 #[derive(Debug, Serialize)]
 struct Line {
     ranking: &'static str,

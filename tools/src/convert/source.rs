@@ -61,13 +61,11 @@ impl Source {
         self.length
     }
 
-    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()

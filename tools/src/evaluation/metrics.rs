@@ -24,7 +24,6 @@ pub struct Metrics {
     pub found: f64,
 }
 
-/// Judges the results of one question.
 pub(super) fn judge(order: &[&str], found: usize, relevant: &[String]) -> Metrics {
     if relevant.is_empty() {
         let right = if found == 0 { 1.0 } else { 0.0 };

@@ -90,7 +90,6 @@ pub struct Report {
     pub missed: Vec<String>,
 }
 
-/// The models beside words.
 #[derive(Default, Clone, Copy)]
 pub struct Models<'m> {
     pub embedder: Option<&'m dyn Embedder>,

@@ -41,7 +41,6 @@ pub fn convert(
     }
 }
 
-/// Finds the columns in a worker.
 pub fn preview(conversion: &Conversion, isolation: &Isolation) -> Result<Preview, Failure> {
     match run(conversion, isolation, &|_| Ok(()), true)? {
         Event::Previewed(preview) => Ok(preview),

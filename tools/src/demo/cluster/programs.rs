@@ -21,7 +21,6 @@ const OWNERS: [&str; 2] = ["postgres", "nobody"];
 
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// The folder of PostgreSQL's programs.
     postgres: PathBuf,
     pub(super) nginx: PathBuf,
     pub(super) rclone: PathBuf,

@@ -26,7 +26,6 @@ const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_V
 pub struct Preparer<'a> {
     pub work_file: &'a WorkFile,
     pub target: &'a Target,
-    /// The API key of every request.
     pub key: Option<&'a str>,
     /// Depths of works that have them.
     pub depths: &'a [u64],
