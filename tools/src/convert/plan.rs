@@ -29,12 +29,10 @@ use crate::panic_guard::catch_panic;
 /// Columns after flattening.
 const COLUMNS_MAX: usize = 16_384;
 
-/// The plan of a conversion.
 pub struct Plan {
     pub source: Source,
     /// Rows of all row groups.
     pub row_count: u64,
-    /// The message type as text.
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,

@@ -15,7 +15,6 @@ use crate::convert::{Conversion, Preview, Report, SortIndex};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
-/// The first message to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     pub limits: Limits,
@@ -50,7 +49,6 @@ pub enum Event {
         unit: String,
     },
     Position(u64),
-    /// A file without its name yet.
     Unfinished(OsString),
     /// A thread reads a section of a file, or has read it.
     Reading {

@@ -30,7 +30,6 @@ const CLEANUP_TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes that are kept of what the worker wrote before its death.
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
-/// Converts in a worker.
 pub fn convert(
     conversion: &Conversion,
     isolation: &Isolation,
@@ -42,7 +41,6 @@ pub fn convert(
     }
 }
 
-/// Finds the columns in a worker.
 pub fn preview(conversion: &Conversion, isolation: &Isolation) -> Result<Preview, Failure> {
     match run(conversion, isolation, &|_| Ok(()), true)? {
         Event::Previewed(preview) => Ok(preview),

@@ -70,7 +70,6 @@ struct Runs {
     run: Run,
 }
 
-/// The rest of the current run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     left: u64,

@@ -8,12 +8,10 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr3};
 
-/// A field of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     /// The end of its bytes in the record.
     end: usize,
-    /// Whether it began with a quote.
     quoted: bool,
     /// The line on which it begins, counted from 1.
     line: u64,
