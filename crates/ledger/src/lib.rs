@@ -67,8 +67,6 @@ pub use payments::{
     CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesQuery, ReportedReversal,
     Reversed,
 };
-#[cfg(feature = "testing")]
-pub use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
 pub use postgres::{ClusterStatus, DatabaseStats, ServerStatus, cluster_status};
 pub use price::{CURRENCY, Price};

@@ -109,37 +109,3 @@ impl<T> Pending<T> {
         }
     }
 }
-
-#[cfg(feature = "testing")]
-pub(crate) mod testing {
-    use std::thread;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::Unavailable;
-
-    struct Slow {
-        time: Duration,
-        succeeds: bool,
-    }
-
-    impl Durability for Slow {
-        fn sync(&self, _: u64) -> Result<(), ChargeError> {
-            thread::sleep(self.time);
-            if self.succeeds { Ok(()) } else { Err(Unavailable::Down.into()) }
-        }
-
-        fn is_durable(&self, _: u64) -> bool {
-            false
-        }
-
-        fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {
-            thread::spawn(move || next(self.sync(up_to)));
-        }
-    }
-
-    /// An operation that becomes durable, or fails, after a time.
-    pub fn durable_after(time: Duration, succeeds: bool) -> Durable {
-        Durable { books: Some(Arc::new(Slow { time, succeeds })), up_to: 1 }
-    }
-}

@@ -4,18 +4,19 @@
 
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::books_errors::from_books;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::pending_charge::PendingCharge;
 use crate::api::handlers::query::query_input::{Asked, Claimed, Wanted, claim};
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, DatasetVersion, FormatError};
 use mercato_ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
 use mercato_query::{Count, Page, QueryRequest};
+use mercato_web::ApiError;
 
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
@@ -35,7 +36,7 @@ pub struct Buyer<'b> {
 impl<'b> Buyer<'b> {
     /// The caller of a route that requires a key.
     pub fn of(request: &'b Incoming) -> Result<Self, ApiError> {
-        let Caller { account, key } = request.caller()?;
+        let Caller { account, key } = request.context.caller()?;
         Ok(Self {
             account,
             key: Some(key),
@@ -96,7 +97,9 @@ impl<'o> Offer<'o> {
         let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
         let Buyer { account, key, at, .. } = buyer;
         let spending = Spending::Rows { limit: query.plan().limit() };
-        app.ledger.can_afford_anything(account, key, spending, claimed.claim.as_ref(), at)?;
+        app.ledger
+            .can_afford_anything(account, key, spending, claimed.claim.as_ref(), at)
+            .map_err(from_books)?;
         Ok(Self { app, buyer, slug, claimed, query })
     }
 
@@ -124,7 +127,7 @@ impl<'o> Offer<'o> {
         };
         let Buyer { account, key, at, .. } = self.buyer;
         let spending = Spending::Rows { limit: self.query.plan().limit() };
-        if self.app.ledger.estimate(account, key, rows, spending, at)?.affordable {
+        if self.app.ledger.estimate(account, key, rows, spending, at).map_err(from_books)?.affordable {
             return Ok(());
         }
         // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.

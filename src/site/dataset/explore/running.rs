@@ -1,6 +1,6 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
-use crate::api::errors::ApiError;
+use crate::api::from_books;
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
@@ -10,6 +10,7 @@ use crate::site::words::fill;
 use mercato_ledger::Spending;
 
 use super::view::Count;
+use mercato_web::ApiError;
 
 /// The actions that a visitor may take.
 pub(super) enum Running {
@@ -131,7 +132,7 @@ fn price(
 ) -> Result<(String, Option<String>), ApiError> {
     let (words, numbers, account) = (opened.words, opened.visit.numbers, &customer.account);
     let (ledger, now) = (&opened.app.ledger, opened.request.now());
-    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now)?;
+    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now).map_err(from_books)?;
     if estimate.credits_required == 0 {
         let left = ledger.free_queries_remaining(account, now);
         return Ok((fill(words.run_free, numbers.integer(left.into())), None));
