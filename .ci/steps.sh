@@ -4,14 +4,14 @@
 # They need built programs and not each other.
 STEPS_BESIDE=(
     postgres documentation demo duckdb works-beside-duckdb python-client typescript-client site discovery agents snippets payments
-    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel
+    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
 )
 # They measure how long a server takes, or use all cores themselves.
 STEPS_ALONE=(attacks fuzz)
 # They take long and seldom find more.
 LONG_STEPS=(
     object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits demo-of-a-cluster
-    attacks-behind-nginx fairness instructions soak models
+    attacks-behind-nginx fairness instructions soak models client-packages debian-package image
 )
 
 run_step() {
@@ -50,6 +50,7 @@ run_step() {
         csv-out) check clients/csv_out.py --tools "$tools" ;;
         arrow-in) check clients/arrow_inputs.py --tools "$tools" ;;
         arrow-out) check clients/arrow_round_trip.py --binaries "$binaries" ;;
+        monitoring) needs promtool && check monitoring/check.py ;;
         excel) check clients/excel.py --binaries "$binaries" ;;
 
         object-stores) "$cluster" tests/cluster/object_stores.py ;;
@@ -69,7 +70,21 @@ run_step() {
         fairness) needs nginx && check attack/fairness.py --binaries "$binaries" --short ;;
         instructions) needs valgrind && python3 benches/instructions.py ;;
         soak) "$python" tests/soak/soak.py --binaries "$binaries" --minutes 3 ;;
-        models) check clients/search_models.py --tools "$tools" ;;
+        # Replaces the programs in target/debug by those with models.
+        models)
+            cargo test --locked --package mercato --package mercato-tools --package mercato-search \
+                --features mercato/models,mercato-tools/models,mercato-search/models models
+            cargo build --locked --package mercato-tools --features models
+            check clients/search_models.py --tools "$tools"
+            ;;
+        client-packages) needs npm && PATH=${python%/*}:$PATH tests/packages/clients.sh ;;
+        debian-package)
+            needs mmdebstrap
+            PATH=$made/cargo/bin:$PATH packaging/build.sh deb
+            tests/packages/debian.sh dist/mercato_*.deb
+            ;;
+        # After debian-package, which makes the package.
+        image) needs mmdebstrap buildah && PATH=${python%/*}:$PATH tests/packages/image.sh dist/mercato_*.deb ;;
         *)
             echo "$0: no step is called $1" >&2
             return 2

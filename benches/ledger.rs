@@ -263,6 +263,7 @@ fn order(account: &AccountHandle) -> ChargeRequest {
         dataset: "tpch-lineitem".to_owned(),
         request_id: "0b54a1c6-2f0e-4f6e-9d53-3e1a3f0c7a10".to_owned(),
         claim: None,
+        view: None,
         at: SystemClock.now(),
     }
 }

@@ -36,7 +36,7 @@ pub mod api {
     /// Texts searched for one free count: entries of a dictionary, else rows.
     pub const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
     /// Seconds of processor time that one search may take. `--work-seconds`.
-    pub const WORK_SECONDS: u64 = 2;
+    pub const WORK_SECONDS: f64 = 2.0;
     /// Milliseconds of processor time of a search whose client has ended its sending side; a longer one is stopped.
     pub const HALF_CLOSED_WORK_MILLIS: u64 = 10;
     /// Rows of a sample at most.

@@ -21,10 +21,10 @@ use crate::access::{
 };
 use crate::api::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
-    needs_key, public_service, work_of,
+    metrics_service, needs_key, public_service, work_of,
 };
 use crate::branding::{Branding, BrandingError};
-use crate::config::{AdminPlace, Secret, Settings};
+use crate::config::{Secret, Settings, SignUp};
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use crate::site;
 use front::{Front, FrontPlan};
@@ -32,7 +32,7 @@ use mercato_base::clock::{Clock, Moment};
 use mercato_catalog::releases::{Mirror, Prepared};
 use mercato_catalog::{Catalog, CatalogError, DataDirectory};
 use mercato_database::DatabaseAddress;
-use mercato_ledger::{ChargeDurability, FreePlan, Ledger, LedgerOptions};
+use mercato_ledger::{FreePlan, Ledger, LedgerOptions};
 use mercato_net::{ClassPlan, ListenAddress};
 use mercato_payments::Reconciler;
 use mercato_people::mail::MailThread;
@@ -85,6 +85,8 @@ pub enum StartError {
 pub struct Running {
     public: Front,
     admin: Front,
+    /// With `--metrics`.
+    metrics: Option<Front>,
     app: Arc<App>,
     upkeep: Upkeep,
     flusher: CounterFlusher,
@@ -116,20 +118,20 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         search: Arc::clone(&search),
         sign_ins: SignInControl::new(Arc::clone(&ledger)),
         mailer,
-        takes_sign_ups: settings.takes_sign_ups,
+        takes_sign_ups: settings.sign_up == SignUp::Open,
         ledger,
         access,
         in_flight: InFlight::new(InFlightLimits {
-            requests: settings.net.requests_in_flight_per_key,
-            streams: settings.net.streams_per_key,
+            requests: settings.requests_in_flight_per_key,
+            streams: settings.streams_per_key,
         }),
         clock,
         low_balance_credits: settings.low_balance_credits,
-        work_limit: settings.net.work,
+        work_limit: settings.work_limit(),
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
         documents: Documents::new(public_url(settings.public_url.as_deref())?, now),
-        trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
+        trusted_proxies: TrustedProxies::parse(&settings.trusted_proxy)
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
         graph: GraphCache::default(),
@@ -149,8 +151,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let reconciler = payments::look_after(&app.payments, &app.ledger, &app.clock)
         .map_err(|error| part("payments", &error))?;
     let (admin, public) =
-        rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
-    let (admin, public) = (admin?, public?);
+        rayon::join(|| start_operator(settings, &app), || start_public(settings, &app, &limits));
+    let ((admin, metrics), public) = (admin?, public?);
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
@@ -166,7 +168,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler, mirror })
+    Ok(Running { public, admin, metrics, app, upkeep, flusher, neural, mail, reconciler, mirror })
 }
 
 fn data_directory(settings: &Settings) -> Result<DataDirectory, StartError> {
@@ -183,23 +185,15 @@ type Opened = (Arc<Catalog>, Option<Prepared>, Arc<Ledger>);
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
 fn open_both(settings: &Settings, directory: &DataDirectory, now: Moment) -> Result<Opened, StartError> {
-    let durability: ChargeDurability =
-        settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
-    let (opened, ledger) = rayon::join(
-        || mirror::open_catalog(settings, directory),
-        || open_books(settings, directory, durability, now),
-    );
+    let (opened, ledger) =
+        rayon::join(|| mirror::open_catalog(settings, directory), || open_books(settings, directory, now));
     let (catalog, prepared) = opened?;
     Ok((Arc::new(catalog), prepared, Arc::new(ledger?)))
 }
 
 /// The books of the data directory, or those of a database.
-fn open_books(
-    settings: &Settings,
-    directory: &DataDirectory,
-    durability: ChargeDurability,
-    now: Moment,
-) -> Result<Ledger, StartError> {
+fn open_books(settings: &Settings, directory: &DataDirectory, now: Moment) -> Result<Ledger, StartError> {
+    let durability = settings.charge_durability;
     let opened = match &settings.books {
         None => Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
         Some(url) => Ledger::open_server(&database(url)?, &directory.unsettled_charges(), now),
@@ -236,6 +230,11 @@ impl Running {
         self.admin.net().address()
     }
 
+    /// The bound address of the listener for Prometheus.
+    pub fn metrics_address(&self) -> Option<&ListenAddress> {
+        self.metrics.as_ref().map(|metrics| metrics.net().address())
+    }
+
     /// The parts, for a program that embeds the server.
     pub fn app(&self) -> &Arc<App> {
         &self.app
@@ -246,17 +245,19 @@ impl Running {
         let deadline = Instant::now() + drain;
         self.public.net().stop_accepting();
         self.admin.net().stop_accepting();
+        self.metrics.iter().for_each(|metrics| metrics.net().stop_accepting());
         drop(self.mirror);
         drop(self.upkeep);
         drop(self.reconciler);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
+        let metrics_ended = self.metrics.is_none_or(|metrics| metrics.drain(deadline));
         drop(self.neural);
         // Mails are written out of the books.
         drop(self.mail);
         drop(self.flusher);
         self.app.ledger.shutdown();
-        public_ended && admin_ended
+        public_ended && admin_ended && metrics_ended
     }
 }
 
@@ -273,11 +274,11 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
 fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
     let plan = FrontPlan {
         address: ListenAddress::Tcp(settings.listen),
-        limits: settings.net.net.clone(),
+        limits: settings.net_limits(),
         classes: vec![
-            ClassPlan { name: "page", workers: settings.workers },
-            ClassPlan { name: "public", workers: settings.workers },
-            ClassPlan { name: "stream", workers: settings.stream_workers },
+            ClassPlan { name: "page", workers: settings.worker_count() },
+            ClassPlan { name: "public", workers: settings.worker_count() },
+            ClassPlan { name: "stream", workers: settings.stream_worker_count() },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
         class_of: |target, has_key| match work_of(target) {
@@ -293,10 +294,28 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
     listen(plan, app, public_service(Arc::clone(app), limits, site::PAGES))
 }
 
+/// The operator's side, and the listener for Prometheus where one is wanted.
+fn start_operator(settings: &Settings, app: &Arc<App>) -> Result<(Front, Option<Front>), StartError> {
+    let metrics = settings.metrics.map(|address| start_metrics(address, settings, app)).transpose()?;
+    Ok((start_admin(settings, app)?, metrics))
+}
+
+fn start_metrics(address: SocketAddr, settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
+    let plan = FrontPlan {
+        address: ListenAddress::Tcp(address),
+        limits: settings.net_limits(),
+        classes: vec![ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT }],
+        class_of: |_, _| 0,
+        needs_key: |_| false,
+        is_public: false,
+    };
+    listen(plan, app, metrics_service(Arc::clone(app)))
+}
+
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
     let plan = FrontPlan {
-        address: admin_address(&settings.admin),
-        limits: settings.net.net.clone(),
+        address: settings.admin.clone(),
+        limits: settings.net_limits(),
         classes: vec![
             ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
@@ -306,8 +325,8 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         is_public: false,
     };
     let hosts = match &settings.admin {
-        AdminPlace::Tcp(_) => AdminHosts::Own(settings.admin_hosts.clone()),
-        AdminPlace::Unix(_) => AdminHosts::Any,
+        ListenAddress::Tcp(_) => AdminHosts::Own(settings.admin_host.clone()),
+        ListenAddress::Unix(_) => AdminHosts::Any,
     };
     listen(plan, app, admin_service(Arc::clone(app), hosts, site::OPERATOR_PAGES))
 }
@@ -315,13 +334,6 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
 fn listen(plan: FrontPlan, app: &Arc<App>, service: Service) -> Result<Front, StartError> {
     let address = plan.address.clone();
     Front::start(plan, app, service).map_err(|source| StartError::Listen { address, source })
-}
-
-fn admin_address(place: &AdminPlace) -> ListenAddress {
-    match place {
-        AdminPlace::Tcp(address) => ListenAddress::Tcp(*address),
-        AdminPlace::Unix(path) => ListenAddress::Unix(path.clone()),
-    }
 }
 
 fn admin_token(path: &Path) -> Result<AdminToken, StartError> {

@@ -140,6 +140,7 @@ impl Shop {
             dataset: site::SLUG.to_owned(),
             request_id: String::from("a-request"),
             claim: None,
+            view: None,
             at: self.now,
         };
         self.ledger.charge(&order).and_then(Pending::durable).unwrap();

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
-use mercato::config::{Command, CommandLine, Settings};
+use mercato::config::Settings;
 use mercato::logging::{self, LogGuard};
 use mercato::serving::{self, Running};
 use mercato_base::clock::{Clock, SystemClock};
@@ -34,10 +33,8 @@ impl Server {
         let words = ["mercato", "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
         let limits =
             ["--requests-per-minute", "0", "--requests-per-day", "0", "--charge-durability", "process"];
-        let Command::Serve(typed) = CommandLine::parse_from(words.iter().chain(&limits).copied()).command;
-        let cores = std::thread::available_parallelism().unwrap().get();
-        let running =
-            serving::start(&Settings::resolve(typed, cores).unwrap(), Arc::new(SystemClock)).unwrap();
+        let settings = Settings::read(words.iter().chain(&limits).copied()).unwrap();
+        let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let (_, key) = site::customer(&running.app().ledger, SystemClock.now());
         let address = running.public_socket().unwrap();
         Server { running, key, address, _log: log, _data: folder }

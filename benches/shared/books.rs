@@ -27,7 +27,17 @@ pub fn now() -> i64 {
 pub fn order(account: &AccountHandle) -> ChargeRequest {
     let (dataset, request_id) = ("orders".to_owned(), "request".to_owned());
     let (account, at) = (account.clone(), SystemClock.now());
-    ChargeRequest { account, key: None, rows: ROWS, free_queries: 0, dataset, request_id, claim: None, at }
+    ChargeRequest {
+        account,
+        key: None,
+        rows: ROWS,
+        free_queries: 0,
+        dataset,
+        request_id,
+        claim: None,
+        view: None,
+        at,
+    }
 }
 
 /// The database, in a schema that is made anew.

@@ -41,7 +41,7 @@ pub const PUBLIC: &[&[Route]] = &[
 pub const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// Tables of the operator's side.
-const OPERATOR: &[&[Route]] = &[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES];
+const OPERATOR: &[&[Route]] = &[health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
 
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
@@ -58,11 +58,19 @@ pub struct Pages {
 /// The public API and the pages beside it.
 pub fn public_service(app: Arc<App>, limits: &RateLimits, pages: Pages) -> Service {
     let tables = pages.routes.iter().chain(PUBLIC).chain(UNDESCRIBED);
-    Service::new(app, tables.copied().flatten().copied(), ListenerKind::public(limits), pages.refusal)
+    Service::new(app, tables.copied().flatten().copied(), ListenerKind::public(limits), Some(pages.refusal))
+}
+
+/// Metrics and health, for Prometheus: whoever reaches it learns figures and slugs, and can change nothing.
+pub fn metrics_service(app: Arc<App>) -> Service {
+    let tables = [health::ROUTES, operator::METRICS];
+    let kind = ListenerKind::Operator { hosts: AdminHosts::Any };
+    Service::new(app, tables.into_iter().flatten().copied(), kind, None)
 }
 
 /// The operator's side, with its pages.
 pub fn admin_service(app: Arc<App>, hosts: AdminHosts, pages: Pages) -> Service {
     let tables = pages.routes.iter().chain(OPERATOR);
-    Service::new(app, tables.copied().flatten().copied(), ListenerKind::Operator { hosts }, pages.refusal)
+    let kind = ListenerKind::Operator { hosts };
+    Service::new(app, tables.copied().flatten().copied(), kind, Some(pages.refusal))
 }

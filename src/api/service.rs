@@ -42,7 +42,7 @@ pub struct Service {
     router: Router<Route>,
     listener_kind: ListenerKind,
     common: Common,
-    refusal_page: RefusalPage,
+    refusal_page: Option<RefusalPage>,
 }
 
 impl Application for Service {
@@ -62,7 +62,8 @@ impl Application for Service {
 
     /// As a page where the client wants one, else as JSON.
     fn refused(&self, request: &Incoming, error: &ApiError) -> Response {
-        (self.refusal_page)(&self.app, request, error).unwrap_or_else(|| Response::error(error))
+        let page = self.refusal_page.and_then(|page| page(&self.app, request, error));
+        page.unwrap_or_else(|| Response::error(error))
     }
 
     fn headers_for(&self, address: IpAddr) -> RequestContext {
@@ -115,7 +116,7 @@ impl Service {
         app: Arc<App>,
         routes: impl IntoIterator<Item = Route>,
         listener_kind: ListenerKind,
-        refusal_page: RefusalPage,
+        refusal_page: Option<RefusalPage>,
     ) -> Self {
         let rows = routes.into_iter().map(|route| (route.method, route.pattern, route));
         let common = listener_kind.common();

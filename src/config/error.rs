@@ -1,52 +1,20 @@
 //! Errors of the settings.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Why the settings cannot be used.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// The command line is wrong, or asks for help.
+    #[error("{0}")]
+    Usage(clap::Error),
     #[error("{}: cannot read the configuration: {message}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        message: String,
-    },
-    /// The file is not as it should be.
-    #[error("{}:{line}:{column}: {message}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Line, from one.
-        line: usize,
-        /// Column, from one.
-        column: usize,
-        /// The message.
-        message: String,
-    },
-    /// A required flag is missing.
-    #[error("--{flag} is required; give it as a flag or in the configuration file")]
-    Missing {
-        /// Name of the flag.
-        flag: &'static str,
-    },
-    /// A flag is of no use without another one.
-    #[error("--{flag} needs --{needed}")]
-    Needs {
-        /// Name of the flag.
-        flag: &'static str,
-        /// Name of the missing one.
-        needed: &'static str,
-    },
-    /// A value cannot be used.
-    #[error("--{flag}: found `{found}`, expected {expected}")]
-    Value {
-        /// Name of the flag.
-        flag: &'static str,
-        /// The typed value.
-        found: String,
-        /// The expected value.
-        expected: &'static str,
-    },
+    Unreadable { path: PathBuf, message: String },
+    #[error("{}:{line}: {message}", path.display())]
+    File { path: PathBuf, line: usize, message: String },
+    #[error(
+        "--payments: `demo` sells by a click, so it needs a --listen of this machine alone (loopback), found {listen}"
+    )]
+    DemoPayments { listen: SocketAddr },
 }

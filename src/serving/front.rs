@@ -103,10 +103,8 @@ fn random() -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::config::{Command, CommandLine, Settings};
+    use crate::config::Settings;
     use mercato_base::clock::{TestClock, UtcDay};
     use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
     use mercato_net::{BodyMemory, RequestParser, Step};
@@ -127,12 +125,11 @@ mod tests {
     fn queues_client_without_valid_key_as_address() {
         let folder = tempfile::tempdir().unwrap();
         let words = ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"];
-        let typed = CommandLine::parse_from(words.into_iter().chain([folder.path().to_str().unwrap()]));
-        let Command::Serve(typed) = typed.command;
+        let settings = Settings::read(words.into_iter().chain([folder.path().to_str().unwrap()])).unwrap();
         let now = UtcDay::from_civil(2026, 1, 2).start();
         let clock = Arc::new(TestClock::at(now));
         let clock_of_server: Arc<dyn mercato_base::clock::Clock> = clock.clone();
-        let server = crate::serving::start(&Settings::resolve(typed, 1).unwrap(), clock_of_server).unwrap();
+        let server = crate::serving::start(&settings, clock_of_server).unwrap();
         let (app, ledger) = (server.app(), &server.app().ledger);
         let account = ledger.create_account("test", now).unwrap();
         let end = now.plus_seconds(60);

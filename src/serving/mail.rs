@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{StartError, part};
-use crate::config::{MailSettings, Settings};
+use crate::config::Settings;
 use mercato_people::mail::{MailThread, Mailer, Sender, SmtpServer};
 
 /// Size of the file with the password of the server of mail.
@@ -15,10 +15,10 @@ const PASSWORD_FILE_BYTES_MAX: u64 = 4 * 1024;
 
 /// Starts the thread that sends; nothing without a server of mail in the settings.
 pub(super) fn start(settings: &Settings) -> Result<(Option<Mailer>, Option<MailThread>), StartError> {
-    let Some(MailSettings { server, password_file, sender }) = &settings.mail else {
+    let (Some(server), Some(sender)) = (&settings.smtp, &settings.mail_from) else {
         return Ok((None, None));
     };
-    let password = password_file.as_deref().map(password).transpose()?;
+    let password = settings.smtp_password_file.as_deref().map(password).transpose()?;
     let server = SmtpServer::parse(server.reveal(), password).map_err(|error| part("--smtp", &error))?;
     let sender = Sender::parse(sender).map_err(|error| part("--mail-from", &error))?;
     let (mailer, thread) = Mailer::start(&server, sender).map_err(|error| part("mail", &error))?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{StartError, database, part, upkeep};
 use crate::api::App;
-use crate::config::{Settings, StoreSettings};
+use crate::config::Settings;
 use mercato_catalog::objects::{ObjectStore, StoreAddress};
-use mercato_catalog::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
+use mercato_catalog::releases::{Mirror, MirrorOptions, Prepared};
 use mercato_catalog::{Catalog, DataDirectory};
 use mercato_search::Search;
 
@@ -17,27 +17,23 @@ pub(super) fn open_catalog(
 ) -> Result<(Catalog, Option<Prepared>), StartError> {
     let Some(books) = &settings.books else { return Ok((Catalog::open(directory.clone())?, None)) };
     let directory = match &settings.store {
-        Some(store) => DataDirectory::new(&store.cache),
+        Some(_) => DataDirectory::new(&settings.cache_directory()),
         None => directory.clone(),
     };
     let options = MirrorOptions {
         database: database(books)?,
-        store: settings.store.as_ref().map(store).transpose()?,
+        store: settings.store.as_deref().map(store).transpose()?,
         directory: directory.clone(),
-        cache_bytes: settings.store.as_ref().map_or(u64::MAX, |store| store.cache_bytes),
-        prefetch: match settings.store.as_ref().map(|store| store.prefetch.as_str()) {
-            Some("featured") => Prefetch::Featured,
-            Some("none") => Prefetch::None,
-            _ => Prefetch::All,
-        },
+        cache_bytes: if settings.store.is_some() { settings.cache_bytes } else { u64::MAX },
+        prefetch: settings.prefetch,
     };
     let prepared = Prepared::new(options).map_err(|error| part("--cache", &error))?;
     Ok((Catalog::open(directory)?, Some(prepared)))
 }
 
-fn store(settings: &StoreSettings) -> Result<ObjectStore, StartError> {
+fn store(url: &str) -> Result<ObjectStore, StartError> {
     let variable = |name: &str| std::env::var(name).ok();
-    let address = StoreAddress::parse(&settings.url, variable).map_err(|error| part("--store", &error))?;
+    let address = StoreAddress::parse(url, variable).map_err(|error| part("--store", &error))?;
     Ok(ObjectStore::open(address.with_changing_keys(variable)))
 }
 

@@ -1,10 +1,11 @@
 //! The payments that the settings ask for, and the pass that looks after them.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{StartError, part};
-use crate::config::{PaymentSettings, Settings};
+use crate::config::{PaymentProvider, Settings};
 use mercato_base::clock::Clock;
 use mercato_ledger::Ledger;
 use mercato_payments::{Payments, Reconciler, Secret, Stripe};
@@ -16,17 +17,21 @@ const WEBHOOK_PREFIXES: [&str; 1] = ["whsec_"];
 
 /// Reads the secrets and makes the provider. Asks it nothing.
 pub(super) fn open(settings: &Settings) -> Result<Payments, StartError> {
-    Ok(match &settings.payments {
-        PaymentSettings::None => Payments::none(),
-        PaymentSettings::Demo => Payments::demo(),
-        PaymentSettings::Stripe { secret_key_file, webhook_secret_file, api } => {
-            let key = Secret::read(secret_key_file, &KEY_PREFIXES)
-                .map_err(|error| part("--stripe-secret-key-file", &error))?;
-            let webhook = Secret::read(webhook_secret_file, &WEBHOOK_PREFIXES)
-                .map_err(|error| part("--stripe-webhook-secret-file", &error))?;
-            Payments::over(Arc::new(Stripe::new(key, webhook, api)))
+    Ok(match settings.payments {
+        PaymentProvider::None => Payments::none(),
+        PaymentProvider::Demo => Payments::demo(),
+        PaymentProvider::Stripe => {
+            let key = secret("--stripe-secret-key-file", &settings.stripe_secret_key_file, &KEY_PREFIXES)?;
+            let file = &settings.stripe_webhook_secret_file;
+            let webhook = secret("--stripe-webhook-secret-file", file, &WEBHOOK_PREFIXES)?;
+            Payments::over(Arc::new(Stripe::new(key, webhook, &settings.stripe_api)))
         }
     })
+}
+
+fn secret(flag: &'static str, file: &Option<PathBuf>, prefixes: &[&str]) -> Result<Secret, StartError> {
+    let file = file.as_deref().ok_or_else(|| part(flag, &"expected a file, found nothing"))?;
+    Secret::read(file, prefixes).map_err(|error| part(flag, &error))
 }
 
 /// Starts the hourly comparison where there is a provider that knows something.

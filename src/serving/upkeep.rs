@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{StartError, part};
 use crate::config::Settings;
 use mercato_base::clock::Clock;
+use mercato_catalog::limits::SCRUB_BYTES_PER_SECOND;
 use mercato_catalog::scrubber::{Finding, Scrubber};
 use mercato_catalog::verification::{Progress, Verifier};
 use mercato_catalog::{Catalog, CatalogError, Entry, ReloadReport, Snapshot, Watcher};
@@ -22,8 +23,7 @@ const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 pub(super) struct Upkeep {
     _watcher: Watcher,
     _verifier: Verifier,
-    /// Nothing when the settings turn the pass off.
-    _scrubber: Option<Scrubber>,
+    _scrubber: Scrubber,
 }
 
 impl Upkeep {
@@ -37,7 +37,7 @@ impl Upkeep {
         let verifier =
             verify(settings, catalog, clock).map_err(|error| part("catalog verification", &error))?;
         let watcher = watch(Arc::clone(catalog), Arc::clone(clock), search);
-        let scrubber = scrub(settings, catalog, clock).map_err(|error| part("scrubber", &error))?;
+        let scrubber = scrub(catalog, clock).map_err(|error| part("scrubber", &error))?;
         let deadline = Instant::now() + VERIFICATION_START_WAIT;
         while catalog.verification().is_busy() && Instant::now() < deadline {
             std::thread::sleep(VERIFICATION_START_POLL);
@@ -112,20 +112,11 @@ fn verify(settings: &Settings, catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -
     })
 }
 
-fn scrub(
-    settings: &Settings,
-    catalog: &Arc<Catalog>,
-    clock: &Arc<dyn Clock>,
-) -> io::Result<Option<Scrubber>> {
-    if settings.checksum_bytes_per_second == 0 {
-        return Ok(None);
-    }
+fn scrub(catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -> io::Result<Scrubber> {
     let (of, clock) = (Arc::clone(catalog), Arc::clone(clock));
-    let scrubber =
-        Scrubber::start(Arc::clone(catalog), clock, settings.checksum_bytes_per_second, move |finding| {
-            log_finding(&of, finding);
-        });
-    scrubber.map(Some)
+    Scrubber::start(Arc::clone(catalog), clock, SCRUB_BYTES_PER_SECOND, move |finding| {
+        log_finding(&of, finding);
+    })
 }
 
 fn log_finding(catalog: &Catalog, finding: &Finding) {

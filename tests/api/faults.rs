@@ -7,8 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
-use mercato::config::{CommandLine, Settings};
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
 use mercato_base::clock::{Clock, TestClock};
 use mercato_catalog::DataDirectory;
@@ -234,9 +233,8 @@ fn bad_stores(good: &[u8]) -> [Vec<u8>; 8] {
 fn start(data: &Path, clock: Arc<dyn Clock>) -> Running {
     let words =
         ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "4", "--data"];
-    let words = words.into_iter().chain([data.to_str().unwrap()]);
-    let mercato::config::Command::Serve(typed) = CommandLine::parse_from(words).command;
-    serving::start(&Settings::resolve(typed, 2).unwrap(), clock).unwrap()
+    let settings = Settings::read(words.into_iter().chain([data.to_str().unwrap()])).unwrap();
+    serving::start(&settings, clock).unwrap()
 }
 
 #[test]

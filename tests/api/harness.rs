@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mercato::config::{CommandLine, Settings};
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
 use mercato_base::clock::{Moment, SystemClock};
 use mercato_catalog::publish::publish;
@@ -38,6 +38,9 @@ description = "Name of the city"
 example = "Roma"
 "#;
 
+/// Flags that lift the limits of requests.
+const NO_LIMITS: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
+
 /// A running server with its data directory.
 pub struct Site {
     running: Option<Running>,
@@ -50,7 +53,7 @@ pub struct Site {
 impl Site {
     /// A site without request limits and with the dataset `cities`.
     pub fn with_cities() -> Site {
-        let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+        let site = Site::empty(&NO_LIMITS);
         site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
         site
     }
@@ -58,6 +61,13 @@ impl Site {
     /// A site without datasets.
     pub fn empty(flags: &[&str]) -> Site {
         Site::over(tempfile::tempdir().unwrap(), flags)
+    }
+
+    /// A site over a folder, without limits of requests, with changes to settings that have no flag.
+    pub fn tuned(folder: TempDir, flags: &[&str], tune: impl Fn(&mut Settings)) -> Site {
+        let mut site = Site::start(folder.path(), folder.path(), &[&NO_LIMITS, flags].concat(), tune);
+        site._own = Some(folder);
+        site
     }
 
     /// A site over a folder that exists.
@@ -89,13 +99,19 @@ impl Site {
 
     /// A site over a folder, with the books of another one where they are in a database.
     pub fn beside(with_books: &Path, folder: &Path, flags: &[&str]) -> Site {
+        Site::start(with_books, folder, flags, |_| ())
+    }
+
+    /// The same with settings that have no flag.
+    pub fn start(with_books: &Path, folder: &Path, flags: &[&str], tune: impl Fn(&mut Settings)) -> Site {
         let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
         let process =
             ["--charge-durability", "process", "--drain-seconds", "5", "--admin-host", "mercato.test"];
         let books = books_of(with_books);
         let books: Vec<&str> = books.iter().map(String::as_str).collect();
-        let settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
+        let mut settings = settings(fixed.iter().chain(&process).chain(&books).chain(flags));
+        tune(&mut settings);
         let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let address = running.public_socket().unwrap();
         Site { running: Some(running), folder: folder.to_owned(), _own: None, address }
@@ -162,7 +178,8 @@ impl Site {
         let free_queries = ledger.free_plan().queries_per_month;
         let (account, dataset) = (ledger.account(account).unwrap(), "cities".to_owned());
         let (key, claim, request_id, at, rows) = (None, None, "test".to_owned(), now(), 0);
-        let request = ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, at };
+        let request =
+            ChargeRequest { account, key, rows, free_queries, dataset, request_id, claim, view: None, at };
         let used: Vec<_> = (0..free_queries).map(|_| ledger.charge(&request).unwrap()).collect();
         used.into_iter().for_each(|one| drop(one.durable().unwrap()));
     }
@@ -227,10 +244,7 @@ fn books_of(folder: &Path) -> Vec<String> {
 }
 
 fn settings<'a>(flags: impl Iterator<Item = &'a &'a str>) -> Settings {
-    use clap::Parser;
-    let words = ["mercato", "serve"].into_iter().chain(flags.copied());
-    let mercato::config::Command::Serve(typed) = CommandLine::parse_from(words).command;
-    Settings::resolve(typed, 2).unwrap()
+    Settings::read(["mercato", "serve"].into_iter().chain(flags.copied())).unwrap()
 }
 
 pub fn now() -> Moment {

@@ -228,6 +228,7 @@ fn reports_limits_and_spending_of_keys() {
         dataset: "cities".to_owned(),
         request_id: "test".to_owned(),
         claim: None,
+        view: None,
         at: now(),
     });
     let keys = account(&site, &plain.key, "")["keys"].clone();

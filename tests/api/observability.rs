@@ -5,6 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use mercato_net::ListenAddress;
+
 use crate::harness::{Ask, MANIFEST, Site, city_columns, exchange};
 
 /// Names of metrics in a text.
@@ -75,4 +77,23 @@ fn documents_every_metric_and_no_other() {
         missing.is_empty() && exposed.len() >= 40,
         "not in docs/OPERATIONS.md: {missing:?} of {exposed:?}"
     );
+}
+
+#[test]
+fn prometheus_has_a_listener_of_its_own() {
+    let site = Site::empty(&["--metrics", "127.0.0.1:0"]);
+    let Some(ListenAddress::Tcp(address)) = site.running().metrics_address() else {
+        panic!("--metrics is given")
+    };
+    let ask = |target: &str| exchange(*address, &Ask::get(target).header("Host", "server1:9464"));
+    assert!(ask("/metrics").text().contains("\nmercato_ledger_serving 1\n"));
+    assert_eq!((ask("/healthz").status, ask("/readyz").status), (200, 200));
+    let token = format!("Bearer {}", site.admin_token());
+    for target in ["/", "/operator", "/operator/sign-in", "/api/v1/datasets", "/admin/v1/accounts"] {
+        let answer = exchange(*address, &Ask::get(target).header("Authorization", &token));
+        assert_eq!(answer.status, 404, "{target}");
+    }
+    let reload = Ask::new("POST", "/admin/v1/catalog/reload").body(b"").header("Authorization", &token);
+    assert_eq!(exchange(*address, &reload).status, 404);
+    assert!(Site::empty(&[]).running().metrics_address().is_none());
 }

@@ -70,12 +70,12 @@ def target_of(site: Site, port: int, short: bool) -> Target:
     descriptors = raise_descriptor_limit() - DESCRIPTORS_SPARE
     slow, idle = (250, 800) if short else (2_000, 10_000)
     return Target(port=port, key=site.key, free_key=site.free_key, slow_connections=min(slow, descriptors),
-                  idle_connections=min(idle, descriptors), head_seconds=3, body_seconds=3, idle_seconds=4,
+                  idle_connections=min(idle, descriptors), head_seconds=10, body_seconds=30, idle_seconds=60,
                   write_seconds=3, patience_seconds=20 if short else 40,
                   large_bytes=20 << 20 if short else 100 << 20, rounds=2 if short else 20)
 
 
-FLAGS = ["--head-seconds", "3", "--body-seconds", "3", "--idle-seconds", "4", "--write-seconds", "3"]
+FLAGS = ["--write-seconds", "3"]
 # The same for nginx, so that what an attack may expect of the server holds for both.
 NGINX_TIMEOUTS = ("client_header_timeout 3s; client_body_timeout 3s; keepalive_timeout 4s; send_timeout 3s; "
                   "reset_timedout_connection on;")

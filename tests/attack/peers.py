@@ -125,16 +125,10 @@ def nghttp(site: Site) -> None:
     curl(site.port, site.key, "--http2")
 
 
-def promtool(_: Site) -> None:
-    """The alert rules can be read."""
-    code, said = run("promtool", "check", "rules", proxies.ROOT / "docs" / "alerts" / "mercato.rules.yml")
-    expect(code == 0, said.decode())
-
-
 def systemd_analyze(site: Site) -> None:
     """The unit can be read; only its program and its user are of another machine."""
-    text = (proxies.EXAMPLES / "mercato.service").read_text()
-    text = text.replace("/usr/local/bin/mercato", str(site.binaries / "mercato"))
+    text = (proxies.ROOT / "packaging" / "debian" / "mercato.service").read_text()
+    text = text.replace("/usr/bin/mercato", str(site.binaries / "mercato"))
     unit = site.folder / "mercato.service"
     unit.write_text(text)
     code, said = run("systemd-analyze", "verify", unit)
@@ -147,7 +141,6 @@ PEERS: dict[str, Callable[[Site], None]] = {
     "nginx": nginx,
     "caddy": caddy,
     "nghttp": nghttp,
-    "promtool": promtool,
     "systemd-analyze": systemd_analyze,
 }
 

@@ -98,6 +98,7 @@ pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
         dataset,
         request_id,
         claim: None,
+        view: None,
         at,
     }
 }

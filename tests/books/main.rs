@@ -23,4 +23,5 @@ mod payment_histories;
 mod payment_world;
 mod payments;
 mod schema;
+mod views;
 mod world;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Creates the demo, then does what it prints: starts the server, pastes every curl command into a shell, signs in, and buys.
+Then it pastes every command of the guide of docs/API.md.
 
     python demo_walkthrough.py --binaries target/debug [--scale 0.01]
 
@@ -23,6 +24,7 @@ import urllib.request
 from pathlib import Path
 
 import catalog_checks
+import guide
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
@@ -134,6 +136,9 @@ def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
             if paste(command, environment) < 1:
                 raise SystemExit(f"{command}\nno rows")
         sign_in_and_buy(printed)
+        key = re.search(r"X-Api-Key: (mk_\w+)", printed)
+        (folder / "guide").mkdir()
+        guided = guide.run(f"http://127.0.0.1:{port}", key.group(1) if key else "", folder / "guide")
         seen = catalog_checks.check(f"http://127.0.0.1:{port}")
     except (SystemExit, ValueError, OSError):
         sys.stderr.write((folder / "server.log").read_text())
@@ -143,7 +148,7 @@ def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
         code = server.wait(STOP_SECONDS_MAX)
     if code != 0:
         raise SystemExit(f"the server ended with exit code {code}")
-    return len(curls), seen
+    return len(curls), f"{guided} commands of the guide; {seen}"
 
 
 def main() -> None:

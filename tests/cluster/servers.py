@@ -49,7 +49,7 @@ class Server:
             self.binaries / "mercato", "serve", "--data", self.folder / "data", "--free-queries-per-month", "0", "--books",
             f"postgres://{USER}@{self.proxy.machine.address}:{self.proxy.port}/postgres", "--listen",
             f"{self.machine.address}:{PORT}", "--admin", f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0",
-            "--requests-per-day", "0", "--drain-seconds", "10", "--checksum-rate", "0", *self.flags]
+            "--requests-per-day", "0", "--drain-seconds", "10", *self.flags]
         self.process = subprocess.Popen(self.machine.command(command), stdin=subprocess.DEVNULL,
                                         stdout=self.log.open("ab"), stderr=subprocess.STDOUT,
                                         env=os.environ | self.variables)

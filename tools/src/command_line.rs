@@ -5,7 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::books::{self, BooksCommand};
 #[cfg(target_os = "linux")]
 use crate::commands::loadgen;
-use crate::commands::{convert, datasets, demo, diff, export, inspect, models, publish, search, verify};
+use crate::commands::{
+    convert, datasets, demo, diff, export, inspect, models, packaging, publish, search, verify,
+};
 use crate::failure::Failure;
 
 /// Puts datasets into mercato: converts Parquet, Arrow and text files, publishes versions, manages accounts, keys and credits.
@@ -50,6 +52,8 @@ pub enum Command {
     Models(models::ModelsArguments),
     #[cfg(target_os = "linux")]
     Loadgen(loadgen::LoadgenArguments),
+    #[command(hide = true)]
+    Packaging(packaging::PackagingArguments),
     #[command(flatten)]
     Books(BooksCommand),
 }
@@ -77,6 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Models(command) => models::run(command, json),
         #[cfg(target_os = "linux")]
         Command::Loadgen(command) => loadgen::run(command, json),
+        Command::Packaging(command) => packaging::run(command),
         Command::Books(command) => books::run(command, json),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -51,6 +51,22 @@ impl Destination {
             ),
             _ => Ok(Destination { typed: typed.to_owned(), place }),
         }
+    }
+
+    /// Refuses to replace one of the files that are read, also behind links.
+    ///
+    /// # Errors
+    /// When the output is one of `inputs`.
+    pub fn refuse_inputs(&self, inputs: &[&Path]) -> Result<(), Failure> {
+        let DestinationKind::File { replaced: Some(output), .. } = &self.place else { return Ok(()) };
+        let is_output = |input: &Path| {
+            fs::metadata(input).is_ok_and(|facts| (facts.dev(), facts.ino()) == (output.dev(), output.ino()))
+        };
+        if inputs.iter().any(|input| is_output(input)) {
+            let expected = "another file than the input".to_owned();
+            return Err(refusal(&self.typed, expected, "the input".to_owned(), "name another file"));
+        }
+        Ok(())
     }
 
     /// The path as given.

@@ -25,6 +25,21 @@ class Shop(Fake):
                     "license": None}
             return data({"results": [item], "query": "q", "lang": None, "ranking": "lexical", "total": 1,
                          "nextOffset": None})
+        if request.url.path.endswith("/sample"):
+            import httpx
+            rows = '[{"id":1,"name":"a","x":901.00},{"id":2,"name":null,"x":0.10}]'
+            text = f'{{"data":{{"results":{rows},"columns":["id","name","x"]}},"meta":{{}}}}'
+            return httpx.Response(200, text=text)
+        if request.url.path == "/api/v1/account":
+            key = {"id": "key_1", "prefix": "mk_0123", "label": "\x1b[2J", "createdAt": "2026-11-01T00:00:00Z",
+                   "lastUsedAt": None, "expiresAt": None, "revokedAt": None}
+            return data({"id": "acct_1", "name": "n", "plan": "prepaid", "credits": self.credits, "reserved": 5,
+                         "freeQueriesRemaining": 3, "freeRowsPerQuery": 100,
+                         "freeQueriesResetAt": "2026-12-01T00:00:00Z", "keys": [key]})
+        if request.url.path == "/api/v1/account/usage":
+            used = {"requests": 2, "rows": 30, "credits": 30}
+            row = {"day": "2026-11-01", "dataset": "numbers", "key": "key_1", **used}
+            return data({"totals": used, "usage": [row]})
         return super()._answer(request)
 
 
@@ -66,7 +81,7 @@ def test_script_pays_nothing_unasked(shop: Shop, capsys: pytest.CaptureFixture[s
     assert cli.main(["query", "numbers"]) == 1
     told = capsys.readouterr()
     assert (told.out, told.err) == (
-        "", "mercato: 25 rows: 25 credits of 1,000,000; say --yes or --max-credits N to pay\n")
+        "", "mercato-client: 25 rows: 25 credits of 1,000,000; say --yes or --max-credits N to pay\n")
     assert shop.credits == 1_000_000
 
 
@@ -87,12 +102,71 @@ def test_pays_at_most_what_is_allowed(shop: Shop, capsys: pytest.CaptureFixture[
     assert shop.credits == 1_000_000 - 25
 
 
+def test_count_stopped_at_the_first_100(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.rows = [{"id": number, "name": "n"} for number in range(250)]
+    assert cli.main(["query", "numbers", "--count"]) == 0
+    assert capsys.readouterr().out == "250\n"
+    assert cli.main(["query", "numbers", "--count", "--filter", '{"id_min": 100}', "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": 150, "credits": 150}
+    assert cli.main(["query", "numbers", "--count", "--limit", "7"]) == 0
+    assert capsys.readouterr().out == "7\n"
+    assert cli.main(["query", "numbers", "--yes", "--format", "ndjson"]) == 0
+    assert capsys.readouterr().out.count("\n") == 100
+
+
 def test_count_costs_nothing(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["query", "numbers", "--all", "--count"]) == 0
     assert capsys.readouterr().out == "25\n"
     assert cli.main(["query", "numbers", "--all", "--count", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": 25, "credits": 25}
     assert shop.credits == 1_000_000
+
+
+def test_commands_were_missing(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    """`list`, `sample`, `account` and `usage` were methods only."""
+    assert cli.main(["list", "--tag", "a", "--license", "l", "--sort", "rows", "--lang", "it", "--limit", "3"]) == 0
+    assert capsys.readouterr().out.splitlines()[2].startswith("numbers  Num")
+    sent = shop.requests[-1].url.params
+    assert dict(sent) == {"limit": "3", "offset": "0", "tag": "a", "license": "l", "sort": "rows", "lang": "it"}
+    assert cli.main(["list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["slug"] == "numbers"
+    assert cli.main(["sample", "numbers", "--data-version", "1.0.0"]) == 0
+    assert capsys.readouterr().out == "id,name,x\r\n1,a,901.00\r\n2,,0.10\r\n"
+    assert shop.requests[-1].url.params["version"] == "1.0.0"
+    assert cli.main(["sample", "numbers", "--json"]) == 0
+    assert '"x":901.00}' in capsys.readouterr().out
+    assert cli.main(["account"]) == 0
+    shown = capsys.readouterr().out
+    assert "credits   1,000,000, of which 5 are reserved" in shown
+    assert "key_1  mk_0123" in shown
+    assert cli.main(["account", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["credits"] == 1_000_000
+    assert cli.main(["usage", "--days", "7", "--by-key", "--key", "key_1"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()][2:] == [
+        ["2026-11-01", "numbers", "key_1", "2", "30", "30"], ["total", "-", "-", "2", "30", "30"]]
+    assert dict(shop.requests[-1].url.params) == {"days": "7", "by": "key", "key": "key_1"}
+    assert cli.main(["usage", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["totals"]["credits"] == 30
+    assert shop.credits == 1_000_000
+
+
+def test_refused_connection_names_the_address(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "Client", lambda url, key, **options: Client(url, key, retry=QUICK, **options))
+    assert cli.main(["list", "--url", "http://127.0.0.1:1/shop"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("mercato-client: http://127.0.0.1:1/shop: ConnectError: ")
+    assert "refused" in told
+
+
+def test_command_is_not_called_like_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.startswith("mercato-client ")
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert capsys.readouterr().out.startswith("usage: mercato-client ")
 
 
 def test_tables_hide_what_moves_the_cursor(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +195,7 @@ def test_faults_are_one_line(shop: Shop, capsys: pytest.CaptureFixture[str]) -> 
     shop.faults = [answers(401, reason="API_KEY_UNKNOWN", hint="send a key")]
     assert cli.main(["query", "numbers"]) == 1
     told = capsys.readouterr()
-    assert told.err == "mercato: refused; send a key [401, CODE, API_KEY_UNKNOWN] (request request-1)\n"
+    assert told.err == "mercato-client: refused; send a key [401, CODE, API_KEY_UNKNOWN] (request request-1)\n"
     assert cli.main(["show", "No Slug"]) == 1
     assert "is no slug" in capsys.readouterr().err
 

@@ -48,7 +48,7 @@ CALLS: dict[str, Callable[[mercato.Client, Path], Any]] = {
         client.datasets(limit=3, offset=2, tag="a", license="l", sort="rows", lang="en")),
     "listTags": lambda client, path: list(client.tags(limit=3, offset=2)),
     "getDataset": lambda client, path: client.dataset("d").header(lang="it"),
-    "getSchema": lambda client, path: client.dataset("d").schema(version="1.0.0"),
+    "getSchema": lambda client, path: client.dataset("d").schema(lang="it", version="1.0.0"),
     "getSample": lambda client, path: client.dataset("d").sample(version="1.0.0"),
     "getMethodology": lambda client, path: client.dataset("d").methodology(),
     "getChangelog": lambda client, path: client.dataset("d").changelog(),

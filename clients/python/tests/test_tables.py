@@ -118,6 +118,21 @@ def test_budget_holds() -> None:
     assert whole(fake.client().dataset("numbers").query(max_credits=25, limit=25).to_arrow())
 
 
+def test_exact_budget_was_refused_after_it_was_paid() -> None:
+    fake = Speaker()
+    assert whole(fake.client().dataset("numbers").query(max_credits=25).to_arrow())
+    assert fake.credits == 1_000_000 - 25
+    fake = Speaker()
+
+    def published(request: httpx.Request) -> None:
+        fake.rows = [*fake.rows, {"id": 25, "name": "n25"}]
+
+    fake.faults = [lambda request: None, published]
+    with pytest.raises(mercato.MaxCreditsExceeded):
+        fake.client().dataset("numbers").query(max_credits=25).to_arrow()
+    assert fake.credits == 1_000_000 - 25
+
+
 def test_no_rows_have_types() -> None:
     table = Speaker().client().dataset("numbers").query({"id_min": 99}).to_arrow()
     assert (table.num_rows, table.schema.names) == (0, ["id", "name"])

@@ -9,7 +9,8 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-use super::tls::{Demand, Encryption};
+use super::tls::{Demand, encryption};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long it may take to reach one address.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
@@ -29,7 +30,7 @@ const PORT: u16 = 5_432;
 pub struct DatabaseAddress {
     config: Config,
     /// Nothing for connections that are not encrypted.
-    encryption: Option<Encryption>,
+    encryption: Option<MakeRustlsConnect>,
 }
 
 /// Why a text is no address of a database. Does not repeat the text, which may hold a password.
@@ -78,7 +79,7 @@ impl DatabaseAddress {
         let encryption = match wish.demand {
             // A Unix socket leads to this machine.
             Some(demand) if has_tcp_host(&config) => {
-                let made = Encryption::new(demand, wish.roots.as_deref());
+                let made = encryption(demand, wish.roots.as_deref());
                 Some(made.map_err(AddressError::Encryption)?)
             }
             _ => None,
@@ -97,7 +98,7 @@ impl DatabaseAddress {
         Ok(DatabaseAddress { config, encryption })
     }
 
-    pub(super) const fn encryption(&self) -> Option<&Encryption> {
+    pub(super) const fn encryption(&self) -> Option<&MakeRustlsConnect> {
         self.encryption.as_ref()
     }
 

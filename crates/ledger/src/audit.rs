@@ -39,7 +39,7 @@ impl AuditReport {
     }
 
     /// Names a difference.
-    pub(super) fn differ(&mut self, difference: String) {
+    pub fn differ(&mut self, difference: String) {
         self.difference_count += 1;
         if self.differences.len() < DIFFERENCES_NAMED_MAX {
             self.differences.push(difference);
@@ -48,7 +48,7 @@ impl AuditReport {
 }
 
 /// Entries that are being added up.
-pub(super) struct Audit {
+pub struct Audit {
     first: u64,
     next: u64,
     sums: HashMap<AccountId, Sum>,
@@ -64,7 +64,7 @@ struct Sum {
 
 impl Audit {
     /// An audit that begins at this entry; 1 is the beginning of the books.
-    pub(super) fn new(first: u64) -> Audit {
+    pub fn new(first: u64) -> Audit {
         Audit {
             first,
             next: first,
@@ -75,7 +75,7 @@ impl Audit {
     }
 
     /// Adds the next entry.
-    pub(super) fn add<Text>(&mut self, entry: &Entry<Text>) {
+    pub fn add<Text>(&mut self, entry: &Entry<Text>) {
         self.report.entries += 1;
         if entry.sequence < self.next {
             self.differ(format!("expected an entry from {} on, found entry {}", self.next, entry.sequence));
@@ -124,7 +124,7 @@ impl Audit {
     }
 
     /// Compares the sums with the accounts and the open reservations.
-    pub(super) fn finish<'r>(
+    pub fn finish<'r>(
         mut self,
         accounts: impl Iterator<Item = &'r AccountRecord>,
         reservations: impl Iterator<Item = &'r ReservationRecord>,
@@ -255,6 +255,7 @@ mod tests {
                 dataset: String::new(),
                 file: None,
                 claim: None,
+                view: None,
             };
             let report = audit.finish(std::iter::once(&record), std::iter::once(&open));
             assert_eq!(report.difference_count, expected, "{report:?}");

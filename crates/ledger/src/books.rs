@@ -30,17 +30,17 @@ use super::progress::Progress;
 use super::relation::Relation;
 use super::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Redeemed, Redemption, Removal, Reserved, SignUp,
+    Redeemed, Redemption, Removal, Reserved, SignUp, Viewed,
 };
 use super::token::TokenHash;
 use super::usage::UsageLine;
 use mercato_base::clock::{Moment, UtcDay};
 
 /// The outcome of an operation, or why it was refused.
-pub(super) type Outcome<T> = Result<Pending<T>, ChargeError>;
+pub type Outcome<T> = Result<Pending<T>, ChargeError>;
 
 /// Books.
-pub(super) trait Books: Send + Sync {
+pub trait Books: Send + Sync {
     /// Sells the rows of a page.
     fn charge(&self, request: &ChargeRequest) -> Outcome<Receipt>;
     /// Sells a part of a file.
@@ -61,6 +61,14 @@ pub(super) trait Books: Send + Sync {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError>;
+    /// How many of so many rows of a view were paid on the site.
+    fn paid_before(
+        &self,
+        account: AccountId,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError>;
     /// How a key stands to its caps on credits.
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError>;
 

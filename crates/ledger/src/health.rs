@@ -28,20 +28,20 @@ pub enum Health {
 }
 
 /// The published state of the books.
-pub(super) struct Status {
+pub struct Status {
     health: Mutex<Health>,
     operating: Activity,
     syncing: Activity,
-    pub(super) entries: AtomicU64,
-    pub(super) operations: AtomicU64,
-    pub(super) open_reservations: AtomicU64,
+    pub entries: AtomicU64,
+    pub operations: AtomicU64,
+    pub open_reservations: AtomicU64,
     /// Operations that one sync made durable.
-    pub(super) group_sizes: Histogram<{ NUMBERS.len() }>,
-    pub(super) sync_micros: Histogram<{ MICROS.len() }>,
+    pub group_sizes: Histogram<{ NUMBERS.len() }>,
+    pub sync_micros: Histogram<{ MICROS.len() }>,
 }
 
 impl Status {
-    pub(super) fn new() -> Status {
+    pub fn new() -> Status {
         Status {
             health: Mutex::default(),
             operating: Activity::new(),
@@ -55,31 +55,31 @@ impl Status {
     }
 
     /// A caller begins an operation, which lasts until the guard is dropped.
-    pub(super) fn operate(&self) -> Busy<'_> {
+    pub fn operate(&self) -> Busy<'_> {
         self.operating.begin();
         Busy(&self.operating)
     }
 
-    pub(super) fn begin_sync(&self) {
+    pub fn begin_sync(&self) {
         self.syncing.begin();
     }
 
     /// Counts a sync and its records.
-    pub(super) fn count_sync(&self, records: u64, elapsed: Duration) {
+    pub fn count_sync(&self, records: u64, elapsed: Duration) {
         self.group_sizes.count(records);
         self.sync_micros.count(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
     }
 
-    pub(super) fn end_sync(&self) {
+    pub fn end_sync(&self) {
         self.syncing.end();
     }
 
-    pub(super) fn count_operation(&self) {
+    pub fn count_operation(&self) {
         self.operating.advance();
     }
 
     /// Callers that wait while nothing gets on for long mean that the disk is stuck.
-    pub(super) fn health(&self) -> Health {
+    pub fn health(&self) -> Health {
         let silence = self.operating.silence_millis().max(self.syncing.silence_millis());
         if silence > STALL_MILLIS_MAX {
             return Health::NeedsRestart { reason: format!("the disk has not answered for {silence} ms") };
@@ -87,7 +87,7 @@ impl Status {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_health(&self, health: Health) {
+    pub fn set_health(&self, health: Health) {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner) = health;
     }
 }
@@ -134,7 +134,7 @@ impl Activity {
 }
 
 /// A caller that waits.
-pub(super) struct Busy<'s>(&'s Activity);
+pub struct Busy<'s>(&'s Activity);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {

@@ -41,7 +41,7 @@ pub struct History {
 
 impl HistoryQuery {
     /// Whether an entry belongs to the answer, wherever it stands.
-    pub(super) fn matches<Text>(&self, entry: &Entry<Text>) -> bool {
+    pub fn matches<Text>(&self, entry: &Entry<Text>) -> bool {
         let is_credited = matches!(
             entry.kind,
             EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
@@ -50,7 +50,7 @@ impl HistoryQuery {
     }
 
     /// Whether an entry of this moment was written before the account was there.
-    pub(super) fn is_older(&self, at: Moment) -> bool {
+    pub fn is_older(&self, at: Moment) -> bool {
         at.plus_seconds(CLOCK_SECONDS_MAX) < self.created_at
     }
 }

@@ -74,7 +74,7 @@ pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use request::{
     ChargeRequest, ClaimError, ClaimKind, DownloadRequest, Estimate, IdempotencyClaim, PaymentId, Purchase,
-    Receipt, Redeemed, Redemption, SignUp,
+    Receipt, Redeemed, Redemption, SignUp, ViewRows, Viewed,
 };
 pub use reservation::Reservation;
 pub use reversal::ReversalEvent;
@@ -93,7 +93,8 @@ use records::keys::{api_key, key_limits, key_record};
 use records::logins::{closing, email, login, one_time_token, password_hash, session_record, token};
 use records::payments::{checkout, price, reversal};
 use records::{
-    account, changes, claim, codec, counter, entry, id, key_space, relation, reservation_record, usage,
+    account, changes, claim, codec, counter, entry, id, key_space, paid_view, relation, reservation_record,
+    usage,
 };
 use request::Reserved;
 
@@ -297,6 +298,22 @@ impl Ledger {
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
         self.books.paid_among(account.id(), kind, claims, now)
+    }
+
+    /// How many of so many rows of a view the account has paid for on the site, within a day.
+    ///
+    /// Only people buy there, so this looks into the books for accounts with a login alone.
+    pub fn paid_before(
+        &self,
+        account: &AccountHandle,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError> {
+        if self.login(account.id()).is_none() {
+            return Ok(0);
+        }
+        self.books.paid_before(account.id(), viewed, rows, now)
     }
 
     /// Sells rows of a page. Wait until the sale is durable before the answer is sent.

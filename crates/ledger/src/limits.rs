@@ -65,6 +65,10 @@ pub const FREE_QUERIES_PER_MONTH: u32 = 100;
 pub const FREE_ROWS_PER_QUERY: u64 = 100;
 /// How long an `Idempotency-Key` is remembered.
 pub const IDEMPOTENCY_HOURS: i64 = 24;
+/// How long rows that were paid on the site are not paid again.
+pub const PAID_VIEW_HOURS: i64 = 24;
+/// Rows of a view that are remembered one by one as paid. Beyond them the oldest payments are forgotten.
+pub const PAID_VIEW_ROWS_MAX: usize = 10_000;
 /// How long a paid download may be read again in ranges.
 pub const DOWNLOAD_GRANT_HOURS: i64 = 24;
 /// Expired records removed in one round.

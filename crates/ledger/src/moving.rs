@@ -87,17 +87,17 @@ impl From<SchemaFault> for MoveError {
 }
 
 /// One thing of the books.
-pub(super) enum Item {
+pub enum Item {
     Entry(Entry),
     /// Key and value.
     Record(Vec<u8>, Vec<u8>),
 }
 
 /// Takes items, one after the other.
-pub(super) type Take<'t> = &'t mut dyn FnMut(Item) -> Result<(), MoveError>;
+pub type Take<'t> = &'t mut dyn FnMut(Item) -> Result<(), MoveError>;
 
 /// Books that nobody changes.
-pub(super) trait Source {
+pub trait Source {
     /// Hands on all entries in their order, then all records that travel. Then adds the entries up.
     fn read(&mut self, take: Take<'_>) -> Result<AuditReport, MoveError>;
     /// Refuses when somebody opened the books meanwhile.
@@ -105,7 +105,7 @@ pub(super) trait Source {
 }
 
 /// Books that are being made.
-pub(super) trait Target {
+pub trait Target {
     /// Takes the next thing: all entries in their order, then records by key.
     fn put(&mut self, item: Item) -> Result<(), MoveError>;
     /// Everything was put: reads it back, as a source does.
@@ -115,7 +115,7 @@ pub(super) trait Target {
 }
 
 /// Whether records of this key travel. Others are derived from those, or belong to the place.
-pub(super) fn travels(key: &[u8]) -> bool {
+pub fn travels(key: &[u8]) -> bool {
     match key_space::kind(key) {
         key_space::META => key == key_space::relations_changed_at(),
         key_space::EXPIRY | key_space::CHECKOUT_OF => false,
@@ -225,6 +225,6 @@ impl Tally {
 }
 
 /// Where the books of a folder are made before they are whole.
-pub(super) fn beside(folder: &Path) -> PathBuf {
+pub fn beside(folder: &Path) -> PathBuf {
     folder.with_extension("moving")
 }

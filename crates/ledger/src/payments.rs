@@ -142,7 +142,7 @@ pub struct Purchases {
 
 impl CheckoutPayment {
     /// How the payment contradicts its checkout.
-    pub(super) fn contradiction(&self, checkout: &Checkout) -> Option<Contradiction> {
+    pub fn contradiction(&self, checkout: &Checkout) -> Option<Contradiction> {
         let fields = [
             ("provider", checkout.provider.clone(), self.payment.provider.clone()),
             ("account", checkout.account.to_string(), self.account.to_string()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::ChargeError;
 
 /// Makes operations durable.
-pub(super) trait Durability: Send + Sync {
+pub trait Durability: Send + Sync {
     /// Returns when everything up to this sequence number has the configured durability.
     fn sync(&self, up_to: u64) -> Result<(), ChargeError>;
     /// Whether it is already.
@@ -15,7 +15,7 @@ pub(super) trait Durability: Send + Sync {
 }
 
 /// A continuation: runs when an operation is durable, or is known to have failed.
-pub(super) type Next = Box<dyn FnOnce(Result<(), ChargeError>) + Send>;
+pub type Next = Box<dyn FnOnce(Result<(), ChargeError>) + Send>;
 
 /// The wait for an operation, without its outcome.
 #[must_use = "the outcome counts only once it is durable"]
@@ -61,20 +61,20 @@ enum Stage<T> {
 }
 
 /// Waits for an outcome that is durable when it comes.
-pub(super) type Answer<T> = Box<dyn FnOnce() -> Result<T, ChargeError> + Send>;
+pub type Answer<T> = Box<dyn FnOnce() -> Result<T, ChargeError> + Send>;
 
 impl<T> Pending<T> {
-    pub(super) fn new(outcome: T, books: Arc<dyn Durability>, up_to: u64) -> Pending<T> {
+    pub fn new(outcome: T, books: Arc<dyn Durability>, up_to: u64) -> Pending<T> {
         Pending(Stage::Decided { outcome, books, up_to })
     }
 
     /// An outcome that is durable.
-    pub(super) const fn done(outcome: T) -> Pending<T> {
+    pub const fn done(outcome: T) -> Pending<T> {
         Pending(Stage::Done(outcome))
     }
 
     /// An outcome that others decide.
-    pub(super) fn asked(answer: Answer<T>) -> Pending<T> {
+    pub fn asked(answer: Answer<T>) -> Pending<T> {
         Pending(Stage::Asked(answer))
     }
 
@@ -102,7 +102,7 @@ impl<T> Pending<T> {
     }
 
     /// The outcome, for a caller that shows it to no client before it is durable.
-    pub(super) fn into_outcome(self) -> Result<T, ChargeError> {
+    pub fn into_outcome(self) -> Result<T, ChargeError> {
         match self.0 {
             Stage::Decided { outcome, .. } | Stage::Done(outcome) => Ok(outcome),
             Stage::Asked(answer) => answer(),

@@ -33,8 +33,46 @@ pub struct ChargeRequest {
     pub request_id: String,
     /// The claim of the client's `Idempotency-Key`.
     pub claim: Option<IdempotencyClaim>,
+    /// The view that the rows are of, where rows that were paid on the site may be among them.
+    pub view: Option<Viewed>,
     /// When.
     pub at: Moment,
+}
+
+/// Rows of a view: those of one version of a dataset that match the same filters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Viewed {
+    /// Under which payments for the view are remembered.
+    pub view: [u8; 16],
+    /// Which of its rows.
+    pub rows: ViewRows,
+    /// Whether their payment is remembered: they are sold on the site.
+    pub is_remembered: bool,
+}
+
+/// Which rows of a view an answer has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ViewRows {
+    /// All of them.
+    All,
+    /// These, by their numbers in the version.
+    These(Arc<[u32]>),
+    /// Some of which the numbers are not known.
+    Some,
+}
+
+impl Viewed {
+    /// Rows of the view of a dataset whose version has this content, with these filters in a canonical form.
+    pub fn new(dataset: &str, content: &str, filters: &str, rows: ViewRows) -> Viewed {
+        let view = short_hash(&[dataset.as_bytes(), content.as_bytes(), filters.as_bytes()]);
+        Viewed { view, rows, is_remembered: false }
+    }
+
+    /// The same where they are sold on the site: their payment is remembered.
+    #[must_use]
+    pub fn on_site(self) -> Viewed {
+        Viewed { is_remembered: true, ..self }
+    }
 }
 
 /// A file to be downloaded, whole or in parts.
@@ -50,23 +88,23 @@ pub struct DownloadRequest {
 
 impl DownloadRequest {
     /// The hash under which a payment for the file is remembered: of dataset, version and format.
-    pub(super) fn file(&self) -> [u8; 16] {
+    pub fn file(&self) -> [u8; 16] {
         let parts = [&self.charge.dataset, &self.version, &self.format];
         short_hash(&parts.map(String::as_bytes))
     }
 }
 
 /// Credits that an account receives.
-pub(super) struct CreditRequest {
-    pub(super) account: AccountId,
-    pub(super) credits: u64,
+pub struct CreditRequest {
+    pub account: AccountId,
+    pub credits: u64,
     /// Their price, if not the list price.
-    pub(super) cents: Option<u64>,
+    pub cents: Option<u64>,
     /// Under which a purchase is entered only once.
-    pub(super) payment: Option<PaymentId>,
-    pub(super) request_id: String,
-    pub(super) note: String,
-    pub(super) at: Moment,
+    pub payment: Option<PaymentId>,
+    pub request_id: String,
+    pub note: String,
+    pub at: Moment,
 }
 
 /// How a payment provider knows a payment: no two are alike. The provider of the operator's own payments is `operator`.
@@ -92,11 +130,11 @@ pub struct Purchase {
 }
 
 /// The stored part of a key that is being created.
-pub(super) struct NewKey {
-    pub(super) hash: KeyHash,
-    pub(super) prefix: String,
-    pub(super) label: String,
-    pub(super) limits: KeyLimits,
+pub struct NewKey {
+    pub hash: KeyHash,
+    pub prefix: String,
+    pub label: String,
+    pub limits: KeyLimits,
 }
 
 /// The outcome of a sign-up. The page must show both alike, so that an answer does not reveal whether an account exists.
@@ -128,23 +166,23 @@ pub enum Redeemed {
 }
 
 /// The relations that are removed: all between two datasets in this direction, or the one of a type.
-pub(super) struct Removal {
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) relation_type: Option<String>,
+pub struct Removal {
+    pub from: String,
+    pub to: String,
+    pub relation_type: Option<String>,
 }
 
 /// The reservation of a stream, as the stream needs it.
-pub(super) struct Reserved {
-    pub(super) id: ReservationId,
-    pub(super) progress: Arc<Progress>,
-    pub(super) credits: u64,
-    pub(super) remaining: u64,
+pub struct Reserved {
+    pub id: ReservationId,
+    pub progress: Arc<Progress>,
+    pub credits: u64,
+    pub remaining: u64,
     /// Whether the answer was paid before, in full or in part, and how many rows of it.
-    pub(super) is_replayed: bool,
-    pub(super) paid_before: u64,
+    pub is_replayed: bool,
+    pub paid_before: u64,
     /// How the key stands to its caps on credits.
-    pub(super) caps: Vec<CapStanding>,
+    pub caps: Vec<CapStanding>,
 }
 
 /// The receipt of a paid response.
@@ -158,9 +196,11 @@ pub struct Receipt {
     pub remaining: u64,
     /// Whether this was paid by an earlier request: the same idempotency key, or a part of a download.
     pub replayed: bool,
+    /// Rows of it that were paid on the site before.
+    pub paid_before: u64,
     /// How the key stands to its caps on credits.
     pub caps: Vec<CapStanding>,
-    pub(super) undo: Undo,
+    pub undo: Undo,
 }
 
 impl Receipt {
@@ -170,37 +210,44 @@ impl Receipt {
     }
 
     /// The same for books that give it back later, on another thread.
-    pub(super) fn copy(&self) -> Receipt {
-        let Receipt { charged, remaining, replayed, .. } = *self;
-        Receipt { charged, remaining, replayed, caps: self.caps.clone(), undo: self.undo.clone() }
+    pub fn copy(&self) -> Receipt {
+        let Receipt { charged, remaining, replayed, paid_before, .. } = *self;
+        Receipt {
+            charged,
+            remaining,
+            replayed,
+            paid_before,
+            caps: self.caps.clone(),
+            undo: self.undo.clone(),
+        }
     }
 }
 
 /// The key of a record, and what it held before.
-pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
+pub type Replaced = (Vec<u8>, Option<Vec<u8>>);
 
 /// The data for a refund of a charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Undo {
-    pub(super) account: AccountId,
-    pub(super) key: Option<KeyId>,
+pub struct Undo {
+    pub account: AccountId,
+    pub key: Option<KeyId>,
     /// The entry that charged, or zero.
-    pub(super) sequence: u64,
-    pub(super) credits: u64,
-    pub(super) rows: u64,
-    pub(super) free_month: Option<UtcMonth>,
+    pub sequence: u64,
+    pub credits: u64,
+    pub rows: u64,
+    pub free_month: Option<UtcMonth>,
     /// The keys of the claim and the grant that the charge wrote, and the records that it replaced.
-    pub(super) remembered: Vec<Replaced>,
-    pub(super) dataset: String,
-    pub(super) request_id: String,
-    pub(super) at: Moment,
+    pub remembered: Vec<Replaced>,
+    pub dataset: String,
+    pub request_id: String,
+    pub at: Moment,
 }
 
 /// An `Idempotency-Key` together with the request that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdempotencyClaim {
-    pub(super) key: [u8; 16],
-    pub(super) body: [u8; 16],
+    pub key: [u8; 16],
+    pub body: [u8; 16],
 }
 
 /// The kind of request that an `Idempotency-Key` belongs to.
@@ -237,7 +284,7 @@ impl IdempotencyClaim {
 }
 
 /// Half a SHA-256 of the parts, each preceded by its length: enough that no client finds two alike.
-pub(super) fn short_hash(parts: &[&[u8]]) -> [u8; 16] {
+pub fn short_hash(parts: &[&[u8]]) -> [u8; 16] {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_be_bytes());

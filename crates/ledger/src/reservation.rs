@@ -20,7 +20,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    pub(super) fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
+    pub fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
         Reservation { books, reserved, is_settled: false }
     }
 
@@ -57,6 +57,11 @@ impl Reservation {
     /// The client has a byte of the response: it uses up a free query, however it ends.
     pub fn begin(&self) {
         self.reserved.progress.begin();
+    }
+
+    /// The response goes to the last row of its view.
+    pub fn end_view(&self) {
+        self.reserved.progress.end_view();
     }
 
     /// Notes the rows that were written to the connection, from the beginning of the response. Cheap enough for every

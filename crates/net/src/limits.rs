@@ -13,22 +13,22 @@ pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 4_096;
 /// linger.
 pub const DESCRIPTORS_RESERVED: usize = 512;
 
-/// Longest request line, so also the longest target. `--max-request-line-bytes`.
+/// Longest request line, so also the longest target.
 pub const REQUEST_LINE_BYTES_MAX: usize = 64 * 1024;
-/// All header lines of a request together. `--max-header-bytes`.
+/// All header lines of a request together.
 pub const HEADER_BYTES_MAX: usize = 32 * 1024;
-/// Header lines of a request. `--max-headers`.
+/// Header lines of a request.
 pub const HEADER_COUNT_MAX: usize = 100;
-/// Highest value of `--max-headers`.
+/// Highest value of
 pub const HEADER_COUNT_CEILING: usize = 256;
-/// Largest body of a request. `--max-body-bytes`.
+/// Largest body of a request.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// From the first byte of a head to its last. `--head-seconds`.
+/// From the first byte of a head to its last.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
-/// From the end of a head to the end of its body. `--body-seconds`.
+/// From the end of a head to the end of its body.
 pub const BODY_TIME: Duration = Duration::from_secs(30);
-/// Between two requests of a connection. `--idle-seconds`.
+/// Between two requests of a connection.
 pub const IDLE_TIME: Duration = Duration::from_secs(60);
 /// For a client to accept one piece of a response. `--write-seconds`.
 pub const WRITE_TIME: Duration = Duration::from_secs(30);
@@ -44,7 +44,6 @@ pub const INBOX_BYTES: usize = 4 * 1024;
 pub const SLOT_HEADER: &str = "X-Edge-Slot";
 
 /// Requests of one class that may wait for a worker; those of one client at most three quarters of them.
-/// `--queue-length`.
 pub const QUEUE_LENGTH_MAX: usize = 4_096;
 /// From the hand-over of a request until a worker claims it; afterwards the client gets an error.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(120);

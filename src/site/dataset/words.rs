@@ -211,6 +211,9 @@ words! {
         run_costs_one: "This costs {} credit; you have {}.", "Costa {} credito; ne hai {}.";
         run_costs: "This costs {} credits; you have {}.", "Costa {} crediti; ne hai {}.";
         run_costs_at_most: "This costs at most {} credits, one for each row that is sent; you have {}.", "Costa al massimo {} crediti, uno per ogni riga inviata; ne hai {}.";
+        run_costs_up_to: "This costs up to {} credits, none for rows you have already paid for; you have {}.", "Costa fino a {} crediti, nulla per le righe già pagate; ne hai {}.";
+        run_paid: "You have already paid for these rows, so they cost nothing now.", "Hai già pagato queste righe, quindi ora non costano nulla.";
+        run_paid_some: "You have already paid for {} rows of this view.", "Hai già pagato {} righe di questa vista.";
         run_ends: "The file ends after {} rows, as far as your credits go.", "Il file termina dopo {} righe, fin dove bastano i tuoi crediti.";
         run_free: "This uses one of your free queries: you have {} left this month.", "Usa una delle tue richieste gratuite: questo mese ne restano {}.";
         run_once: "Rows you have paid for are shown again free of charge for a day.", "Le righe già pagate si rivedono gratis per un giorno.";
@@ -233,6 +236,7 @@ words! {
         rows_cost: "These rows cost {} credits. You have {} left.", "Queste righe sono costate {} crediti. Te ne restano {}.";
         rows_free: "These rows used one free query. You have {} left this month.", "Queste righe hanno usato una richiesta gratuita. Questo mese ne restano {}.";
         rows_paid_before: "You had already paid for these rows, so they cost nothing now.", "Avevi già pagato queste righe, quindi ora non costano nulla.";
+        rows_paid_some: "You had already paid for {} of them.", "Ne avevi già pagate {}.";
         rows_next: "Show the next rows, for up to {} credits", "Mostra le righe successive, per al massimo {} crediti";
         rows_next_free: "Show the next rows, for one free query", "Mostra le righe successive, con una richiesta gratuita";
         rows_columns_rest: "and {} more columns, included in the file", "e altre {} colonne, incluse nel file";

@@ -29,7 +29,7 @@ fn serves_thousand_connections_at_once() {
 /// Hazards 2 and 16, and every other way to leave: nothing is left behind.
 #[test]
 fn leaks_nothing_after_any_departure() {
-    let program = Program::start_with(&["--head-seconds", "1"]);
+    let program = Program::start_with(&[]);
     let settle = || {
         let mut raw = Raw::connect(program.address);
         assert_eq!(raw.send(HEALTH).answer().status, 200);
@@ -154,7 +154,9 @@ fn confines_requests_behind_stream_to_their_connection() {
 /// Bytes without sense, seeded, so that a finding repeats.
 #[test]
 fn rejects_random_bytes_and_survives() {
-    let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0", "--head-seconds", "1"]);
+    let site = Site::tuned(tempfile::tempdir().unwrap(), &[], |settings| {
+        settings.net.head_time = Duration::from_secs(1)
+    });
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         state ^= state << 13;

@@ -24,7 +24,9 @@ fn metric(site: &Site, name: &str) -> u64 {
 /// Hazard 9: a head that does not end.
 #[test]
 fn answers_408_to_slow_head() {
-    let site = site(&["--head-seconds", "1"]);
+    let site = Site::tuned(tempfile::tempdir().unwrap(), &[], |settings| {
+        settings.net.head_time = Duration::from_secs(1)
+    });
     let mut raw = Raw::connect(site.address());
     raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n");
     assert_eq!(raw.answer().refusal(), (408, "REQUEST_TIMEOUT".to_owned(), "HEAD_TIMEOUT".to_owned()));
@@ -49,7 +51,10 @@ fn answers_408_to_slow_head() {
 /// Hazard 9: a body that does not end, and clients that send neither hold up those that do.
 #[test]
 fn answers_408_to_slow_body_without_worker() {
-    let site = site(&["--body-seconds", "1", "--stream-workers", "1"]);
+    let flags = ["--stream-workers", "1"];
+    let site = Site::tuned(tempfile::tempdir().unwrap(), &flags, |settings| {
+        settings.net.body_time = Duration::from_secs(1)
+    });
     let key = site.paying_key(1);
     let mut slow: Vec<Raw> = (0..20)
         .map(|number| {
@@ -73,7 +78,9 @@ fn answers_408_to_slow_body_without_worker() {
 
 #[test]
 fn closes_idle_connection_silently() {
-    let site = site(&["--idle-seconds", "1"]);
+    let site = Site::tuned(tempfile::tempdir().unwrap(), &[], |settings| {
+        settings.net.idle_time = Duration::from_secs(1)
+    });
     let mut fresh = Raw::connect(site.address());
     let mut used = Raw::connect(site.address());
     assert_eq!(used.send(HEALTH).answer().status, 200);
@@ -85,7 +92,9 @@ fn closes_idle_connection_silently() {
 
 #[test]
 fn closes_idle_crowd_and_keeps_active_client() {
-    let site = site(&["--idle-seconds", "3"]);
+    let site = Site::tuned(tempfile::tempdir().unwrap(), &[], |settings| {
+        settings.net.idle_time = Duration::from_secs(3)
+    });
     let mut crowd: Vec<Raw> = (0..200).map(|_| Raw::connect(site.address())).collect();
     let mut asking = Raw::connect(site.address());
     let is_over = AtomicBool::new(false);

@@ -19,11 +19,14 @@ use crate::harness::{
 };
 
 const FREE_FLAGS: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
-/// The slowest verification: small blocks count as 64 KiB each, so a small file takes seconds.
-const SLOW_FLAGS: [&str; 6] =
-    ["--requests-per-minute", "0", "--requests-per-day", "0", "--verification-rate", "1"];
+/// The rate of a slow verification: small blocks count as 64 KiB each, so a small file takes seconds.
+const SLOW_BYTES_PER_SECOND: u64 = 1 << 20;
 const RIVERS: &str = "slug = \"rivers\"\n";
 const BODY: &str = r#"{"limit": 3}"#;
+
+fn slowly_verified(folder: tempfile::TempDir) -> Site {
+    Site::tuned(folder, &[], |settings| settings.verification_bytes_per_second = Some(SLOW_BYTES_PER_SECOND))
+}
 
 fn rivers() -> Vec<Column> {
     city_columns(300)
@@ -194,7 +197,7 @@ fn answers_503_only_for_data_under_verification() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, content).unwrap();
     }
-    let site = Site::over(folder, &SLOW_FLAGS);
+    let site = slowly_verified(folder);
     let key = site.paying_key(1_000);
     assert_eq!(operator_view(&site)["waiting"], serde_json::json!(["rivers"]), "too slow to see it wait");
     let asks = [
@@ -227,7 +230,7 @@ fn answers_503_only_for_data_under_verification() {
 #[test]
 fn serves_copied_version_after_verification() {
     let other = prepared(&["1.0.0", "1.1.0"]);
-    let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
+    let site = slowly_verified(prepared(&["1.0.0"]));
     let key = site.paying_key(1_000);
     let target = store_path(&site.data(), "rivers", "1.1.0");
     fs::copy(rivers_file(other.path(), "1.1.0"), target.with_extension("copy")).unwrap();
@@ -244,7 +247,7 @@ fn serves_copied_version_after_verification() {
 
 #[test]
 fn verifies_replaced_file_before_first_row() {
-    let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
+    let site = slowly_verified(prepared(&["1.0.0"]));
     let key = site.paying_key(1_000);
     assert_eq!(site.query("rivers", &key, BODY).status, 200);
     let path = store_path(&site.data(), "rivers", "1.0.0");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::config::ByteSize;
+use mercato::config::byte_size;
 use mercato_catalog::{ColumnType, SourceOptions};
 use mercato_format::TimeUnit;
 
@@ -62,8 +62,8 @@ pub struct ConversionOptions {
     pub sort_index: Option<SortIndex>,
     /// Memory limit, at least 64MiB. Data beyond it is spilled to disk beside the output. The limit counts allocated
     /// memory, not mapped files.
-    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
-    pub memory_limit: ByteSize,
+    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = byte_size)]
+    pub memory_limit: u64,
     /// Drop a column, or a struct with all its columns. May be repeated. `publish` inherits the value of the previous
     /// version by default.
     #[arg(long, value_name = "COL")]
@@ -132,7 +132,7 @@ impl ConversionOptions {
             sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
             drop: self.drop.clone(),
             timestamp_unit: self.timestamp_unit.map(TimeUnit::from),
-            memory_limit: self.memory_limit.0,
+            memory_limit: self.memory_limit,
             threads: self.threads.map_or(defaults.threads, usize::from),
             ..defaults
         })

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use mercato::config::ByteSize;
+use mercato::config::byte_size;
 use mercato_catalog::DataDirectory;
 use mercato_format::{Table, encode};
 use semver::Version;
@@ -43,8 +43,8 @@ pub struct DiffArguments {
     #[arg(long)]
     pub markdown: bool,
     /// Memory for the order of several key columns.
-    #[arg(long, value_name = "BYTES", default_value = "2GiB")]
-    pub memory_limit: ByteSize,
+    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = byte_size)]
+    pub memory_limit: u64,
 }
 
 /// Runs the command.
@@ -60,7 +60,7 @@ pub fn run(arguments: &DiffArguments, json: bool) -> Result<(), Failure> {
     let options = DiffOptions {
         key: arguments.key.clone(),
         examples: arguments.examples.into(),
-        memory_limit: arguments.memory_limit.0,
+        memory_limit: arguments.memory_limit,
     };
     let rows = u64::from(tables.0.row_count().max(tables.1.row_count()));
     let difference = compare(&before, &after, &options, &progress::bar("compare", rows, "rows"))?;

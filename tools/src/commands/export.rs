@@ -62,6 +62,9 @@ pub enum ExportFormat {
 pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let destination = arguments.output.as_deref().map(|path| Destination::check(path, arguments.force));
     let destination = destination.transpose()?;
+    if let Some(destination) = &destination {
+        destination.refuse_inputs(&[&arguments.file])?;
+    }
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     table.advise_sequential();
     match destination {

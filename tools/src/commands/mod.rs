@@ -10,6 +10,7 @@ pub mod inspect;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
 pub mod models;
+pub mod packaging;
 mod publication_options;
 pub mod publish;
 pub mod search;

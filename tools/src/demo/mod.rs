@@ -8,12 +8,13 @@ mod relations;
 pub mod tables;
 mod tpch;
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mercato::config::{Settings, TypedFlags};
+use mercato::config::Settings;
 use mercato::serving;
 use mercato_base::clock::{Clock, Moment, SystemClock};
 use mercato_catalog::{DataDirectory, Slug};
@@ -187,14 +188,9 @@ pub fn payments(listen: SocketAddr) -> &'static str {
 /// # Errors
 /// When an address is not available, or the directory cannot be read.
 pub fn start(data: PathBuf, listen: SocketAddr, admin: &str) -> Result<serving::Running, Failure> {
-    let flags = TypedFlags {
-        data: Some(data),
-        listen: Some(listen),
-        admin: Some(admin.to_owned()),
-        payments: Some(payments(listen).to_owned()),
-        ..TypedFlags::default()
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let settings = Settings::resolve(flags, cores).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut words: Vec<OsString> = vec!["mercato".into(), "serve".into(), "--data".into(), data.into()];
+    words.extend(["--listen".into(), listen.to_string().into(), "--admin".into(), admin.into()]);
+    words.extend(["--payments".into(), payments(listen).into()]);
+    let settings = Settings::read(words).map_err(|error| Failure::Usage(error.to_string()))?;
     serving::start(&settings, Arc::new(SystemClock)).map_err(|error| Failure::Start(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mercato::config::{Settings, TypedFlags};
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
 use mercato_base::clock::SystemClock;
 use serde_json::Value;
@@ -12,13 +12,10 @@ use serde_json::Value;
 use crate::cli::{json, names, refused, run};
 
 pub fn serve(data: &Path) -> Running {
-    let flags = TypedFlags {
-        data: Some(data.to_owned()),
-        listen: Some("127.0.0.1:0".parse().unwrap()),
-        admin: Some(format!("unix:{}", data.join("admin.socket").display())),
-        ..TypedFlags::default()
-    };
-    serving::start(&Settings::resolve(flags, 2).unwrap(), Arc::new(SystemClock)).unwrap()
+    let admin = format!("unix:{}", data.join("admin.socket").display());
+    let data = data.to_str().unwrap();
+    let words = ["mercato", "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", &admin];
+    serving::start(&Settings::read(words).unwrap(), Arc::new(SystemClock)).unwrap()
 }
 
 /// Runs all account commands, and returns the final state of the books.
@@ -278,6 +275,7 @@ fn names_key_in_usage_and_entries() {
             dataset: "sales".to_owned(),
             request_id: "test".to_owned(),
             claim: None,
+            view: None,
             at: now,
         };
         ledger.charge(&order).and_then(Pending::durable).unwrap();

@@ -118,6 +118,22 @@ fn export_prints_every_row_in_each_format() {
 }
 
 #[test]
+fn export_refuses_to_replace_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box", "--drop", "tags"]);
+    let store = folder.path().join("small.mcol");
+    let before = fs::read(&store).unwrap();
+    std::os::unix::fs::symlink("small.mcol", folder.path().join("link")).unwrap();
+    fs::hard_link(&store, folder.path().join("twin")).unwrap();
+    for output in ["small.mcol", "./small.mcol", "link", "twin"] {
+        let arguments = ["export", "small.mcol", "--format", "csv", "--output", output, "--force"];
+        refused(folder.path(), &arguments, 1, &[output, "another file than the input"]);
+    }
+    assert_eq!(fs::read(&store).unwrap(), before);
+}
+
+#[test]
 fn verify_exits_1_on_damage() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());

@@ -255,8 +255,8 @@ fn detects_wrong_flags_and_defaults() {
     let text = "\
 | flag | default | meaning |
 |---|---|---|
-| `--queue-length N` | 1024 | wrong |
-| `--queue-wait-millis`, `--idle-seconds` | 3000 ms, 60 | right |
+| `--streams-per-key N` | 1024 | wrong |
+| `--queue-wait-millis`, `--write-seconds` | 3000 ms, 30 | right |
 | `--data DIR` | 7 | wrong |
 
 Use `mercato serve --scale 1`, `--colour`, `key rotate --key K [--grace-seconds 7]`, `cargo test --lib`.

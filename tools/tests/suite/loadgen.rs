@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mercato::config::{Settings, TypedFlags};
+use mercato::config::Settings;
 use mercato::serving::{self, Running};
 use mercato_base::clock::SystemClock;
 use serde_json::{Value, json};
@@ -32,15 +32,11 @@ fn demo() -> &'static Demo {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let made: Value = serde_json::from_slice(&made.stdout).unwrap();
         let data = folder.join("data");
-        let flags = TypedFlags {
-            listen: Some("127.0.0.1:0".parse().unwrap()),
-            admin: Some(format!("unix:{}", data.join("admin.socket").display())),
-            data: Some(data),
-            requests_per_minute: Some(0),
-            requests_per_day: Some(0),
-            ..TypedFlags::default()
-        };
-        let running = serving::start(&Settings::resolve(flags, 2).unwrap(), Arc::new(SystemClock)).unwrap();
+        let admin = format!("unix:{}", data.join("admin.socket").display());
+        let places = ["--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin", &admin];
+        let words = ["mercato", "serve", "--requests-per-minute", "0", "--requests-per-day", "0"];
+        let settings = Settings::read(words.into_iter().chain(places)).unwrap();
+        let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let url = format!("http://{}", running.public_socket().unwrap());
         Demo { url, key: made["key"].as_str().unwrap().to_owned(), folder, _running: running }
     })

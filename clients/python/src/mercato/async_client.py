@@ -115,15 +115,14 @@ class AsyncDataset:
         """As `Dataset.versions`."""
         return await self._client._driver.run(reads.versions(self._client._core, self.slug))
 
-    async def schema(self, *, version: str | None = None) -> api.DatasetSchema:
+    async def schema(self, *, lang: Language | None = None, version: str | None = None) -> api.DatasetSchema:
         """As `Dataset.schema`."""
-        found: api.DatasetSchema = await self._read(api.GET_SCHEMA, version=version)
+        found: api.DatasetSchema = await self._read(api.GET_SCHEMA, lang=lang, version=version)
         return found
 
     async def sample(self, *, version: str | None = None) -> api.Sample:
         """As `Dataset.sample`."""
-        found: api.Sample = await self._read(api.GET_SAMPLE, version=version)
-        return found
+        return await self._client._driver.run(reads.sample(self._client._core, self.slug, version))
 
     async def stats(self, *, version: str | None = None) -> api.Statistics:
         """As `Dataset.stats`."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx
 
 from mercato import openapi as api
+from mercato import scan
 from mercato.core import arrow, budget, reads, stream, walk
 from mercato.core.download import Job, download, format_of
 from mercato.core.effects import collected
@@ -122,15 +123,14 @@ class Dataset:
         """The versions that can be read, the highest first."""
         return self._client._driver.run(reads.versions(self._client._core, self.slug))
 
-    def schema(self, *, version: str | None = None) -> api.DatasetSchema:
-        """A JSON Schema of a row, and `columns` in their order."""
-        found: api.DatasetSchema = self._read(api.GET_SCHEMA, version=version)
+    def schema(self, *, lang: Language | None = None, version: str | None = None) -> api.DatasetSchema:
+        """A JSON Schema of a row, and `columns` in their order; `lang` is that of their descriptions."""
+        found: api.DatasetSchema = self._read(api.GET_SCHEMA, lang=lang, version=version)
         return found
 
     def sample(self, *, version: str | None = None) -> api.Sample:
         """At most 100 rows out of the whole file, in `results`."""
-        found: api.Sample = self._read(api.GET_SAMPLE, version=version)
-        return found
+        return self._client._driver.run(reads.sample(self._client._core, self.slug, version))
 
     def stats(self, *, version: str | None = None) -> api.Statistics:
         """Counts, extremes, quantiles and frequent values of every column, over all rows."""
@@ -165,6 +165,17 @@ class Dataset:
         """Rows that match, all of them or the first `limit`. Sends and pays nothing before rows are asked for."""
         return Query(self._client, asked(self.slug, filters, columns, sort_by, descending, limit, max_credits, offset,
                                          version, page_size, cursor, idempotency_key))
+
+    def scan(self, *, version: str | None = None, max_credits: int | None = None) -> polars.LazyFrame:
+        """The rows as a lazy frame of polars. Needs `mercato[polars]`. Each `collect` asks and pays anew.
+
+        The server gets the columns, filters and first rows that the plan needs, and only those rows are paid for. A
+        condition that it cannot check is a `MercatoWarning`. All reads are of the version that is current now.
+        """
+        core = self._client._core
+        table, found = self._client._driver.run(arrow.types(core, self.slug, version))
+        question = asked(self.slug, None, None, None, False, None, max_credits, version=found)
+        return scan.lazy_frame(core, self._client._driver, question, scan.schema_of(table))
 
     def stream(self, filters: Filters | None = None, columns: Iterable[str] | None = None, sort_by: str | None = None,
                descending: bool = False, limit: int | None = None, max_credits: int | None = None, *, offset: int = 0,
@@ -232,7 +243,7 @@ class Query:
         return found
 
     def count(self) -> int:
-        """The number of rows. Costs no credits. A `ValueError` where a filter leaves more than 10,000: `cost()` bounds them."""
+        """The number of rows, for no credits. A `ValueError` where a filter leaves more than 10,000: see `cost()`."""
         return self.cost().exact_rows
 
     def cost(self) -> Cost:

@@ -58,7 +58,7 @@ class Driver:
             if isinstance(effect, Send):
                 return self._send(effect.request, bodies), None
             if isinstance(effect, Read):
-                with connection_errors():
+                with connection_errors(self.http):
                     return next(effect.answer.body[1], b""), None
             if isinstance(effect, Close):
                 return effect.answer.body[0].close(), None
@@ -72,7 +72,7 @@ class Driver:
         raise TypeError(f"nothing performs {effect!r}")
 
     def _send(self, request: Request, bodies: contextlib.ExitStack) -> Answer:
-        with connection_errors():
+        with connection_errors(self.http):
             response = self.http.send(built(self.http, request), stream=True)
             if is_streamed(request, response):
                 bodies.callback(response.close)
@@ -123,7 +123,7 @@ class AsyncDriver:
             if isinstance(effect, Send):
                 return await self._send(effect.request, bodies), None
             if isinstance(effect, Read):
-                with connection_errors():
+                with connection_errors(self.http):
                     return await anext(effect.answer.body[1], b""), None
             if isinstance(effect, Close):
                 return await effect.answer.body[0].aclose(), None
@@ -137,7 +137,7 @@ class AsyncDriver:
         raise TypeError(f"nothing performs {effect!r}")
 
     async def _send(self, request: Request, bodies: contextlib.AsyncExitStack) -> Answer:
-        with connection_errors():
+        with connection_errors(self.http):
             response = await self.http.send(built(self.http, request), stream=True)
             if is_streamed(request, response):
                 bodies.push_async_callback(response.aclose)
@@ -160,16 +160,17 @@ def is_streamed(request: Request, response: httpx.Response) -> bool:
 
 
 @contextlib.contextmanager
-def connection_errors() -> Iterator[None]:
+def connection_errors(http: httpx.Client | httpx.AsyncClient) -> Iterator[None]:
     """Errors of httpx as errors of this package. Those of httpx hold the request, and with it the key."""
     try:
         yield
     except httpx.TimeoutException as fault:
-        raise Timeout(described(fault)) from None
+        raise Timeout(described(fault, http.base_url)) from None
     except (httpx.HTTPError, httpx.StreamError, OSError) as fault:
-        raise ConnectionError(described(fault)) from None
+        raise ConnectionError(described(fault, http.base_url)) from None
 
 
-def described(fault: Exception) -> str:
-    """The fault in a line."""
-    return redacted(f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__)
+def described(fault: Exception, server: httpx.URL) -> str:
+    """The fault in a line, with the address that the client was given."""
+    address = str(server).rstrip("/")
+    return redacted(": ".join(part for part in (address, type(fault).__name__, str(fault)) if part))

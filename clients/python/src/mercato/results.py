@@ -36,7 +36,7 @@ class Cost(int):
     rows: int
     """Rows that the query would deliver, at most where `rows_at_least` is given."""
     rows_at_least: int | None
-    """The fewest rows that it can deliver; None where `rows` is exact. More than 10,000 matches are not counted for nothing."""
+    """The fewest rows that it can deliver; None where `rows` is exact. Counts beyond 10,000 matches are not free."""
     credits_available: int
     """Credits that the account can spend."""
     affordable: bool

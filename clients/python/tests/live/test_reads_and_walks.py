@@ -5,6 +5,7 @@ import csv
 import random
 import warnings
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,58 @@ def test_other_libraries_take_tables(live: Live) -> None:
     assert panda["o_totalprice"].tolist() == frame["o_totalprice"].to_list()
     assert panda["o_orderdate"].tolist() == frame["o_orderdate"].to_list()
     assert frame["o_orderkey"].to_list() == panda["o_orderkey"].tolist() == sorted(frame["o_orderkey"].to_list())
+
+
+def test_scan_equals_a_filter_of_the_whole(live: Live) -> None:
+    """On NULL, NaN and infinity, extremes and ends of ranges: the naive twin is polars on the whole frame."""
+    pl = pytest.importorskip("polars")
+    c = pl.col
+    with live.client() as client:
+        whole = client.dataset("everything").scan().collect()
+        lazy = client.dataset("everything").scan()
+        assert whole.height == lazy.collect().height == 3_000
+        conditions = []
+        for name, kind in whole.schema.items():
+            values = [value for value in whole[name].to_list() if value is not None and value == value]
+            values = sorted(set(values))[:3] + random.Random(name).sample(values, 3)
+            conditions += [c(name).is_null(), c(name).is_not_null(), c(name).is_in(values)]
+            if kind == pl.Boolean:
+                conditions += [c(name), ~c(name), c(name) == False]  # noqa: E712
+                continue
+            conditions += [~c(name).is_in(values), c(name).is_between(pl.lit(values[0]), pl.lit(values[-1]))]
+            for value in values:
+                conditions += [c(name) < value, c(name) <= value, c(name) == value, c(name) != value, c(name) >= value,
+                               c(name) > value]
+            if kind == pl.String:
+                conditions += [c(name).str.starts_with(values[-1][:3]), c(name).str.ends_with(values[-1][-2:]),
+                               c(name).str.contains("quoted", literal=True)]
+            if kind.is_float():
+                conditions += [c(name).is_nan(), c(name).is_finite()]
+            if kind.is_decimal() or kind.is_integer():
+                conditions += [c(name) > 12.5, c(name) >= 12.25, c(name) <= 0.1, c(name) == 7.0, c(name) < -3.75]
+        conditions += [(c("flag") | (c("price") > 5)) & (c("small") > 0) & c("word").is_null(),
+                       ((c("double") > 3) & c("flag")) | ((c("day") < date(1970, 1, 1)) & (c("single") < 9))]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for condition in conditions:
+                found = lazy.filter(condition).collect()
+                assert found.equals(whole.filter(condition)), str(condition)
+    assert len(conditions) > 300
+    assert [str(one.message) for one in caught if "does not check" in str(one.message)] == []
+
+
+def test_scan_pays_for_what_it_needs(live: Live, paid: Paid) -> None:
+    pl = pytest.importorskip("polars")
+    with live.client() as client:
+        lazy = client.dataset("tpch-orders").scan(max_credits=ORDERS)
+        assert paid() == 0
+        dear = lazy.filter(pl.col("o_totalprice") > 400_000.5, pl.col("o_orderstatus") == "F")
+        rows = dear.select("o_orderkey", "o_totalprice").collect()
+        assert 0 < rows.height < 100
+        assert paid() == rows.height
+        assert lazy.head(7).collect().height == 7
+        assert lazy.filter(pl.col("o_orderstatus") == "F").head(3).collect(engine="streaming").height == 3
+        assert paid() == rows.height + 7 + 100
 
 
 def test_values_of_every_type(live: Live) -> None:

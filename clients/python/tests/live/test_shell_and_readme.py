@@ -14,7 +14,7 @@ from tests.live.conftest import Live
 from tests.live.proxy import Proxy
 
 README = Path(__file__).parent.parent.parent / "README.md"
-COMMAND = Path(sys.executable).parent / "mercato"
+COMMAND = Path(sys.executable).parent / "mercato-client"
 SECONDS_MAX = 120
 ORDERS = 15_000
 
@@ -71,21 +71,37 @@ def test_rows_for_scripts(live: Live, folder: Path) -> None:
     assert "o_totalprice" in run(live, "show", "tpch-orders").stdout
 
 
+def test_commands_for_scripts(live: Live, folder: Path) -> None:
+    """Those that were methods only, and a count beyond the rows of a first page."""
+    listed = json.loads(run(live, "list", "--sort", "title", "--json").stdout)
+    assert len(listed) == len({one["slug"] for one in listed}) >= 20
+    assert run(live, "sample", "tpch-orders").stdout.count("\n") == 101
+    assert json.loads(run(live, "account", "--json").stdout)["plan"] == "prepaid"
+    assert "prepaid" in run(live, "account").stdout
+    assert json.loads(run(live, "usage", "--days", "1", "--json").stdout)["days"] == 1
+    assert "total" in run(live, "usage").stdout
+    assert run(live, "query", "tpch-orders", "--count").stdout == f"{ORDERS}\n"
+    few = json.loads(run(live, "query", "tpch-orders", "--count", "--json", "--filter",
+                         '{"o_totalprice_min": 200000}').stdout)
+    assert 100 < few["rows"] == few["credits"] < ORDERS
+
+
 def test_faults_for_scripts(live: Live, folder: Path) -> None:
     wrong = run(live, "query", "tpch-orders", "--yes", MERCATO_API_KEY="mk_wrong")
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("mercato: ")
+    assert wrong.stderr.startswith("mercato-client: ")
     assert "mk_wrong" not in wrong.stderr
     assert wrong.stderr.count("\n") == 1
     nowhere = run(live, "search", "a b", MERCATO_URL="http://127.0.0.1:1")
     assert nowhere.returncode == 1
+    assert nowhere.stderr.startswith("mercato-client: http://127.0.0.1:1: ")
     assert nowhere.stderr.count("\n") == 1
     assert run(live, "nothing").returncode == 2
-    assert run(live, "--version").stdout == f"mercato {mercato.__version__}\n"
+    assert run(live, "--version").stdout == f"mercato-client {mercato.__version__}\n"
 
 
 def test_pipe_that_closes_early(live: Live, folder: Path) -> None:
-    line = "mercato query tpch-orders --all --format ndjson --max-credits 200000 | head -n 1"
+    line = "mercato-client query tpch-orders --all --format ndjson --max-credits 200000 | head -n 1"
     outcome = subprocess.run(["bash", "-c", line], env=environment(live), capture_output=True, text=True, check=False,
                              timeout=SECONDS_MAX)
     assert outcome.stdout.count("\n") == 1

@@ -48,6 +48,19 @@ pub enum Prefetch {
     None,
 }
 
+impl std::str::FromStr for Prefetch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Prefetch, String> {
+        match text {
+            "all" => Ok(Prefetch::All),
+            "featured" => Ok(Prefetch::Featured),
+            "none" => Ok(Prefetch::None),
+            _ => Err(format!("expected `all`, `featured` or `none`, found `{text}`")),
+        }
+    }
+}
+
 /// Has the catalogue load what changed.
 pub type Reload = Arc<dyn Fn() + Send + Sync>;
 

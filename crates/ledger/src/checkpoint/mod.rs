@@ -18,24 +18,24 @@ const MARK: &[u8] = b"J";
 const SLICE_CHANGES: usize = 256;
 
 /// A key and its value.
-pub(super) type Pair = (Vec<u8>, Vec<u8>);
+pub type Pair = (Vec<u8>, Vec<u8>);
 
 /// The sequence number up to which a checkpoint holds everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mark {
+pub struct Mark {
     /// The newest record of the log that is in it; zero in a new one.
-    pub(super) sequence: u64,
+    pub sequence: u64,
     /// Entries up to there.
-    pub(super) entries: u64,
+    pub entries: u64,
 }
 
 /// Whether a record is a checkpoint's own.
-pub(super) fn is_own(key: &[u8]) -> bool {
+pub fn is_own(key: &[u8]) -> bool {
     key == MARK
 }
 
 /// A sled folder that this process alone has open.
-pub(super) struct Checkpoint {
+pub struct Checkpoint {
     directory: PathBuf,
     db: sled::Db,
     log: File,
@@ -43,7 +43,7 @@ pub(super) struct Checkpoint {
 
 impl Checkpoint {
     /// Opens the folder, which is created when it does not exist. The caller holds the lock of the books.
-    pub(super) fn open(directory: &Path) -> Result<Checkpoint, StoreError> {
+    pub fn open(directory: &Path) -> Result<Checkpoint, StoreError> {
         std::fs::create_dir_all(directory).map_err(|error| io(directory, "creating the folder", &error))?;
         let db = safe_open::open(directory)?;
         let path = directory.join("db");
@@ -52,12 +52,12 @@ impl Checkpoint {
     }
 
     /// Whether a record is the checkpoint's own.
-    pub(super) fn is_own(key: &[u8]) -> bool {
+    pub fn is_own(key: &[u8]) -> bool {
         is_own(key)
     }
 
     /// The sequence number up to which it holds everything.
-    pub(super) fn mark(&self) -> Result<Mark, StoreError> {
+    pub fn mark(&self) -> Result<Mark, StoreError> {
         let Some(value) = self.get(MARK)? else { return Ok(Mark::default()) };
         match value.as_chunks::<8>() {
             ([sequence, entries], []) => {
@@ -69,13 +69,13 @@ impl Checkpoint {
     }
 
     /// The value under a key.
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let value = self.db.get(key).map_err(|error| self.failed("reading", &error))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
     /// The records with `prefix` from the key `from` on, in order.
-    pub(super) fn scan<'c>(
+    pub fn scan<'c>(
         &'c self,
         prefix: &'c [u8],
         from: &[u8],
@@ -93,7 +93,7 @@ impl Checkpoint {
     ///
     /// A power failure on the way leaves some of the changes and the former mark: the log, which must be synced up to the new
     /// mark before, holds them all, whole.
-    pub(super) fn write(&self, changes: &Changes, mark: Mark) -> Result<(), StoreError> {
+    pub fn write(&self, changes: &Changes, mark: Mark) -> Result<(), StoreError> {
         let mut changes = changes.from(&[]).peekable();
         loop {
             let mut batch = sled::Batch::default();
@@ -166,6 +166,6 @@ pub enum StoreError {
     },
 }
 
-pub(super) fn io(path: &Path, action: &'static str, error: &std::io::Error) -> StoreError {
+pub fn io(path: &Path, action: &'static str, error: &std::io::Error) -> StoreError {
     StoreError::Io { path: path.to_owned(), action, detail: error.to_string() }
 }

@@ -22,7 +22,7 @@ const MOVED_ASIDE_PREFIX: &str = "unreadable-snapshots-";
 const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Opens the database of the folder; the caller holds the lock.
-pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
+pub fn open(directory: &Path) -> Result<sled::Db, StoreError> {
     remove_unfinished_snapshots(directory)?;
     let db = match open_patiently(directory) {
         Err(StoreError::Damaged { .. }) => {
@@ -93,7 +93,7 @@ fn files_named(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec
 }
 
 /// The error of sled as an error of the store.
-pub(super) fn store_error(path: &Path, action: &'static str, error: &sled::Error) -> StoreError {
+pub fn store_error(path: &Path, action: &'static str, error: &sled::Error) -> StoreError {
     match error {
         sled::Error::Corruption { .. } | sled::Error::ReportableBug(_) | sled::Error::Unsupported(_) => {
             damaged(path, format!("{action}: {error}"))

@@ -24,7 +24,7 @@ pub use logins::{SessionHandle, SessionView};
 
 /// All accounts and keys.
 #[derive(Default)]
-pub(super) struct Directory {
+pub struct Directory {
     tables: RwLock<Tables>,
     relations: RwLock<Arc<Relations>>,
     /// Accounts that were asked for, where others change their balances.
@@ -43,14 +43,14 @@ struct Tables {
 
 impl Directory {
     /// The key with this hash.
-    pub(super) fn find(&self, presented: &KeyHash) -> Option<KeyHandle> {
+    pub fn find(&self, presented: &KeyHash) -> Option<KeyHandle> {
         let key = self.read(|tables| tables.keys_by_hash.get(&presented.handle()).cloned())?;
         let key = key.0.hash.matches(presented).then_some(key)?;
         self.note_asked(&key.0.account);
         Some(key)
     }
 
-    pub(super) fn account(&self, id: AccountId) -> Option<AccountHandle> {
+    pub fn account(&self, id: AccountId) -> Option<AccountHandle> {
         let account = self.shown(id)?;
         self.note_asked(&account);
         Some(account)
@@ -61,7 +61,7 @@ impl Directory {
     }
 
     /// From now on notes which accounts are asked for.
-    pub(super) fn follow(&self) {
+    pub fn follow(&self) {
         self.is_following.store(true, Ordering::Relaxed);
     }
 
@@ -72,7 +72,7 @@ impl Directory {
     }
 
     /// The accounts that were asked for since the last time.
-    pub(super) fn take_asked(&self) -> Vec<AccountId> {
+    pub fn take_asked(&self) -> Vec<AccountId> {
         let asked = std::mem::take(&mut *self.asked.lock());
         for account in asked.iter().filter_map(|id| self.shown(*id)) {
             account.0.is_asked.store(false, Ordering::Relaxed);
@@ -80,37 +80,37 @@ impl Directory {
         asked
     }
 
-    pub(super) fn key(&self, id: KeyId) -> Option<KeyHandle> {
+    pub fn key(&self, id: KeyId) -> Option<KeyHandle> {
         self.read(|tables| tables.keys.get(&id).cloned())
     }
 
     /// Every account, by id.
-    pub(super) fn accounts(&self) -> Vec<AccountHandle> {
+    pub fn accounts(&self) -> Vec<AccountHandle> {
         let mut all: Vec<_> = self.read(|tables| tables.accounts.values().cloned().collect());
         all.sort_unstable_by_key(AccountHandle::id);
         all
     }
 
     /// The keys of an account, oldest first.
-    pub(super) fn keys_of(&self, account: AccountId) -> Vec<KeyHandle> {
+    pub fn keys_of(&self, account: AccountId) -> Vec<KeyHandle> {
         let mut keys = self.read(|tables| tables.keys_by_account.get(&account).cloned().unwrap_or_default());
         // After a start they were shown in no order.
         keys.sort_unstable_by_key(KeyHandle::id);
         keys
     }
 
-    pub(super) fn all_keys(&self) -> Vec<KeyHandle> {
+    pub fn all_keys(&self) -> Vec<KeyHandle> {
         self.read(|tables| tables.keys.values().cloned().collect())
     }
 
     /// How many accounts and keys there are.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    pub fn counts(&self) -> (usize, usize) {
         self.read(|tables| (tables.accounts.len(), tables.keys.len()))
     }
 
     /// Shows an account as it now is. Handles that are out in the world see it too.
     /// Of two states of one account the one with the higher version stays, in whatever order they come.
-    pub(super) fn publish_account(
+    pub fn publish_account(
         &self,
         record: &AccountRecord,
         reserved: u64,
@@ -130,7 +130,7 @@ impl Directory {
     }
 
     /// Shows a key as it now is. Its account must have been shown before.
-    pub(super) fn publish_key(&self, record: &KeyRecord) {
+    pub fn publish_key(&self, record: &KeyRecord) {
         if let Some(key) = self.key(record.id) {
             *key.0.record.write() = record.clone();
             return;
@@ -145,7 +145,7 @@ impl Directory {
     }
 
     /// Forgets accounts and keys that the books do not know, after they were opened again.
-    pub(super) fn keep_only(&self, is_account: impl Fn(AccountId) -> bool, is_key: impl Fn(KeyId) -> bool) {
+    pub fn keep_only(&self, is_account: impl Fn(AccountId) -> bool, is_key: impl Fn(KeyId) -> bool) {
         self.write(|tables| {
             tables.accounts.retain(|id, _| is_account(*id));
             tables.keys.retain(|id, _| is_key(*id));
@@ -155,16 +155,16 @@ impl Directory {
     }
 
     /// Logins and sessions.
-    pub(super) const fn logins(&self) -> &LoginDirectory {
+    pub const fn logins(&self) -> &LoginDirectory {
         &self.logins
     }
 
     /// All relations as written last.
-    pub(super) fn relations(&self) -> Arc<Relations> {
+    pub fn relations(&self) -> Arc<Relations> {
         Arc::clone(&self.relations.read())
     }
 
-    pub(super) fn publish_relations(&self, relations: Relations) {
+    pub fn publish_relations(&self, relations: Relations) {
         *self.relations.write() = Arc::new(relations);
     }
 
@@ -329,7 +329,7 @@ impl KeyHandle {
     }
 
     /// The last use, if it has not been written yet; afterwards it counts as written.
-    pub(super) fn take_unwritten_use(&self) -> Option<Moment> {
+    pub fn take_unwritten_use(&self) -> Option<Moment> {
         let used = self.0.last_used_at.load(Ordering::Relaxed);
         let written = self.0.last_used_written.swap(used, Ordering::Relaxed);
         if used == written { None } else { used_at(used) }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::super::backup::{BackupError, BackupSummary};
-use super::super::changes::{Changes, split};
-use super::super::checkpoint::{Checkpoint, Mark};
-use super::super::error::{ChargeError, OpenError};
-use super::super::key_space;
-use super::super::log::{LogReader, segment_name};
 use super::opening::{checkpoint_path, log_folder, log_path};
 use super::reading::inspect;
+use crate::backup::{BackupError, BackupSummary};
+use crate::changes::{Changes, split};
+use crate::checkpoint::{Checkpoint, Mark};
+use crate::error::{ChargeError, OpenError};
+use crate::key_space;
+use crate::log::{LogReader, segment_name};
 use mercato_base::clock::Moment;
 
 const MAGIC: &[u8; 8] = b"MRCBKUP3";
@@ -35,7 +35,7 @@ const SUM_BYTES: usize = 32;
 const BACKUP_RECORDS_PER_STEP: usize = 4_096;
 
 /// Writes a backup into a folder: the checkpoint, which does not change while `G` is held, and the log behind it.
-pub(super) fn write<G>(
+pub fn write<G>(
     folder: &Path,
     now: Moment,
     source: impl FnOnce() -> Result<(G, Arc<Checkpoint>, LogReader), ChargeError>,

@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
-use super::super::checkpoint::{StoreError, io};
+use crate::checkpoint::{StoreError, io};
 
 const FILE: &str = "lock";
 

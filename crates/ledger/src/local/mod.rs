@@ -11,7 +11,7 @@
 
 mod backup;
 mod lock;
-pub(super) mod moving;
+pub mod moving;
 mod opening;
 mod reading;
 mod serving;
@@ -52,7 +52,7 @@ const BOOKS_WAIT_MILLIS_MAX: u64 = 10_000;
 const RECOVERY_RETRY_MILLIS: u64 = 250;
 
 /// Books on the disk of this machine.
-pub(super) struct LocalBooks {
+pub struct LocalBooks {
     shared: Arc<Shared>,
     threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
 }
@@ -312,7 +312,7 @@ fn wake(thread: &OnceLock<Thread>) {
 
 impl LocalBooks {
     /// Opens the books of a folder, which is created when it does not exist, and starts their threads.
-    pub(super) fn open(
+    pub fn open(
         path: &Path,
         durability: ChargeDurability,
         directory: Arc<Directory>,

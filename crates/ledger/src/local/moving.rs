@@ -7,24 +7,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::ChargeDurability;
-use super::super::audit::AuditReport;
-use super::super::changes::Changes;
-use super::super::checkout::Checkout;
-use super::super::checkpoint::{Pair, io};
-use super::super::claim::Remembered;
-use super::super::codec::{DecodeError, Record};
-use super::super::directory::Directory;
-use super::super::entry::Entry;
-use super::super::error::OpenError;
-use super::super::key_space;
-use super::super::log::{BATCH_HEAD_BYTES, Log, OpenOptions, open_log};
-use super::super::moving::{Item, MoveError, Source, Take, Target, beside, travels};
-use super::super::state::{LiveStreams, Read, Written, read_batch};
 use super::LocalBooks;
 use super::lock::{self, Lock};
 use super::opening::{Opened, Opening, log_folder, log_path};
 use super::reading::audit;
+use crate::ChargeDurability;
+use crate::audit::AuditReport;
+use crate::changes::Changes;
+use crate::checkout::Checkout;
+use crate::checkpoint::{Pair, io};
+use crate::claim::expires_at;
+use crate::codec::{DecodeError, Record};
+use crate::directory::Directory;
+use crate::entry::Entry;
+use crate::error::OpenError;
+use crate::key_space;
+use crate::log::{BATCH_HEAD_BYTES, Log, OpenOptions, open_log};
+use crate::moving::{Item, MoveError, Source, Take, Target, beside, travels};
+use crate::state::{LiveStreams, Read, Written, read_batch};
 use mercato_base::clock::Moment;
 
 /// Entries of one batch of the log.
@@ -252,10 +252,10 @@ fn derived(key: &[u8], value: &[u8]) -> Result<Option<Pair>, DecodeError> {
             let checkout = Checkout::decode(value)?;
             key_space::checkout_of(checkout.account, checkout.id.number)
         }
-        key_space::FREE_USED | key_space::CLAIM | key_space::GRANT => {
-            key_space::expiry(Remembered::decode(value)?.until, key)
-        }
-        _ => return Ok(None),
+        _ => match expires_at(key, value)? {
+            Some(until) => key_space::expiry(until, key),
+            None => return Ok(None),
+        },
     };
     Ok(Some((index, Vec::new())))
 }

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::checkpoint::{Checkpoint, StoreError, io};
-use super::super::directory::Directory;
-use super::super::error::OpenError;
-use super::super::log::{DiskFolder, Folder, Log, OpenOptions, open_log};
-use super::super::state::{LiveStreams, Loading, State};
+use crate::checkpoint::{Checkpoint, StoreError, io};
+use crate::directory::Directory;
+use crate::error::OpenError;
+use crate::log::{DiskFolder, Folder, Log, OpenOptions, open_log};
+use crate::state::{LiveStreams, Loading, State};
 use mercato_base::clock::Moment;
 
 const LOG: &str = "log";
@@ -17,24 +17,24 @@ const CHECKPOINT: &str = "checkpoint";
 const FORMER_FILES: [&str; 2] = ["db", "journal"];
 
 /// The log and the state that it brings about.
-pub(super) struct Opened {
-    pub(super) state: State,
-    pub(super) checkpoint: Arc<Checkpoint>,
-    pub(super) log: Log,
+pub struct Opened {
+    pub state: State,
+    pub checkpoint: Arc<Checkpoint>,
+    pub log: Log,
 }
 
 /// How the files are opened.
-pub(super) struct Opening<'o> {
-    pub(super) path: &'o Path,
-    pub(super) folder: Arc<dyn Folder>,
-    pub(super) directory: Arc<Directory>,
-    pub(super) options: OpenOptions,
-    pub(super) live: &'o LiveStreams,
-    pub(super) now: Moment,
+pub struct Opening<'o> {
+    pub path: &'o Path,
+    pub folder: Arc<dyn Folder>,
+    pub directory: Arc<Directory>,
+    pub options: OpenOptions,
+    pub live: &'o LiveStreams,
+    pub now: Moment,
 }
 
 /// The folder of the log.
-pub(super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
+pub fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
     if let Some(former) = FORMER_FILES.iter().find(|name| path.join(name).exists()) {
         let path = path.to_owned();
         return Err(StoreError::Former { path, found: (*former).to_owned() });
@@ -47,19 +47,19 @@ pub(super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
 }
 
 /// The folder of the log.
-pub(super) fn log_path(path: &Path) -> PathBuf {
+pub fn log_path(path: &Path) -> PathBuf {
     path.join(LOG)
 }
 
 /// The folder of the checkpoint.
-pub(super) fn checkpoint_path(path: &Path) -> PathBuf {
+pub fn checkpoint_path(path: &Path) -> PathBuf {
     path.join(CHECKPOINT)
 }
 
 impl Opening<'_> {
     /// Opens the log, brings the checkpoint up to its end, and reads the state. A checkpoint that cannot be read, or that
     /// contradicts the log, is made anew where the log holds everything.
-    pub(super) fn open(self) -> Result<Opened, OpenError> {
+    pub fn open(self) -> Result<Opened, OpenError> {
         self.refuse_missing_log()?;
         let opened = open_log(Arc::clone(&self.folder), &self.options)?;
         for cut in &opened.cut {

@@ -6,20 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::LedgerStats;
-use super::super::account::AccountRecord;
-use super::super::audit::{Audit, AuditReport};
-use super::super::directory::Directory;
-use super::super::entry::Entry;
-use super::super::error::{ChargeError, OpenError, Unavailable};
-use super::super::history::{History, HistoryQuery};
-use super::super::log::{LogReader, OpenOptions};
-use super::super::pending::Durability;
-use super::super::reservation_record::ReservationRecord;
-use super::super::state::{LiveStreams, Read, State, read_batch};
 use super::opening::{Opened, Opening, log_folder};
 use super::{Core, Open, Shared, lock};
+use crate::LedgerStats;
+use crate::account::AccountRecord;
+use crate::audit::{Audit, AuditReport};
+use crate::directory::Directory;
+use crate::entry::Entry;
+use crate::error::{ChargeError, OpenError, Unavailable};
+use crate::history::{History, HistoryQuery};
 use crate::limits::{ENTRIES_PER_PAGE_MAX, HISTORY_SEGMENTS_MAX};
+use crate::log::{LogReader, OpenOptions};
+use crate::pending::Durability;
+use crate::reservation_record::ReservationRecord;
+use crate::state::{LiveStreams, Read, State, read_batch};
 use mercato_base::clock::Moment;
 
 /// The balances that the entries of one moment must add up to.
@@ -30,7 +30,7 @@ struct Snapshot {
 
 impl Shared {
     /// Something of the open books, and the log of that moment, which is durable.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Open) -> T) -> Result<(T, LogReader), ChargeError> {
+    pub fn look<T>(&self, look: impl FnOnce(&Open) -> T) -> Result<(T, LogReader), ChargeError> {
         let (found, log, waiter) = match &*self.lock()? {
             Core::Up(open) => (look(open), open.log.reader().map_err(unreadable)?, Arc::clone(&open.waiter)),
             Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// Numbers for an operator's dashboard.
-    pub(super) fn stats(&self) -> LedgerStats {
+    pub fn stats(&self) -> LedgerStats {
         let (accounts, keys) = self.directory.counts();
         LedgerStats {
             entries: self.status.entries.load(Ordering::Relaxed),
@@ -55,7 +55,7 @@ impl Shared {
     }
 
     /// At most `limit` entries from a sequence number on, and where to go on.
-    pub(super) fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
         let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let mut entries = Vec::new();
         let _segments = self.segments.read();
@@ -79,14 +79,14 @@ impl Shared {
     }
 
     /// The newest entries of an account, segment by segment from the end of the log on.
-    pub(super) fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
         let _segments = self.segments.read();
         let log = self.look(|_| ())?.1;
         search(&self.path, &log, query).map_err(unreadable)
     }
 
     /// Adds up every entry that the log holds.
-    pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
+    pub fn verify(&self) -> Result<AuditReport, ChargeError> {
         let _segments = self.segments.read();
         let (snapshot, log) = self.look(|open| Snapshot::of(&open.state))?;
         snapshot.audit(&self.path, &log).map_err(unreadable)
@@ -94,7 +94,7 @@ impl Shared {
 }
 
 /// Searches for one entry beyond the limit, which shows whether more exist.
-pub(super) fn search(path: &Path, log: &LogReader, query: &HistoryQuery) -> Result<History, OpenError> {
+pub fn search(path: &Path, log: &LogReader, query: &HistoryQuery) -> Result<History, OpenError> {
     let mut before = query.before.unwrap_or(u64::MAX);
     let firsts: Vec<u64> =
         log.segments().map(|segment| segment.first).filter(|first| *first < before).collect();
@@ -189,6 +189,6 @@ pub fn inspect(path: &Path) -> Result<AuditReport, OpenError> {
 }
 
 /// Adds up every entry of books that nobody changes.
-pub(super) fn audit(path: &Path, opened: &Opened) -> Result<AuditReport, OpenError> {
+pub fn audit(path: &Path, opened: &Opened) -> Result<AuditReport, OpenError> {
     Snapshot::of(&opened.state).audit(path, &opened.log.reader()?)
 }

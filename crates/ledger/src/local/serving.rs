@@ -3,37 +3,37 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::LedgerStats;
-use super::super::audit::AuditReport;
-use super::super::backup::{BackupError, BackupSummary, MovedSegment};
-use super::super::books::{Books, Outcome};
-use super::super::checkout::{Checkout, CheckoutId};
-use super::super::counter::{CounterNote, CounterSubject, SharedCount};
-use super::super::email::Email;
-use super::super::entry::Entry;
-use super::super::error::{ChargeError, Unavailable};
-use super::super::health::Health;
-use super::super::history::{History, HistoryQuery};
-use super::super::id::{AccountId, KeyId, ReservationId};
-use super::super::key_limits::{CapStanding, LimitsChange};
-use super::super::log::{Segment, archive};
-use super::super::login::Login;
-use super::super::one_time_token::TokenPurpose;
-use super::super::password_hash::PasswordHash;
-use super::super::payments::{
-    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
-};
-use super::super::progress::Progress;
-use super::super::relation::Relation;
-use super::super::request::{
-    ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Redeemed, Redemption, Removal, Reserved, SignUp,
-};
-use super::super::state::State;
-use super::super::token::TokenHash;
-use super::super::usage::UsageLine;
 use super::opening::log_path;
 use super::{LocalBooks, backup};
+use crate::LedgerStats;
+use crate::audit::AuditReport;
+use crate::backup::{BackupError, BackupSummary, MovedSegment};
+use crate::books::{Books, Outcome};
+use crate::checkout::{Checkout, CheckoutId};
+use crate::counter::{CounterNote, CounterSubject, SharedCount};
+use crate::email::Email;
+use crate::entry::Entry;
+use crate::error::{ChargeError, Unavailable};
+use crate::health::Health;
+use crate::history::{History, HistoryQuery};
+use crate::id::{AccountId, KeyId, ReservationId};
+use crate::key_limits::{CapStanding, LimitsChange};
+use crate::log::{Segment, archive};
+use crate::login::Login;
+use crate::one_time_token::TokenPurpose;
+use crate::password_hash::PasswordHash;
+use crate::payments::{
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
+};
+use crate::progress::Progress;
+use crate::relation::Relation;
+use crate::request::{
+    ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
+    Redeemed, Redemption, Removal, Reserved, SignUp, Viewed,
+};
+use crate::state::State;
+use crate::token::TokenHash;
+use crate::usage::UsageLine;
 use mercato_base::clock::{Moment, UtcDay};
 
 impl Books for LocalBooks {
@@ -70,6 +70,16 @@ impl Books for LocalBooks {
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
         self.shared.with_state(|state| state.paid_among(account, kind, claims, now))
+    }
+
+    fn paid_before(
+        &self,
+        account: AccountId,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError> {
+        self.shared.with_state(|state| state.paid_before(account, viewed, rows, now))
     }
 
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {

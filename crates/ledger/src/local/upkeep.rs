@@ -12,13 +12,13 @@ use std::sync::{OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use super::super::checkpoint::{Mark, StoreError};
-use super::super::error::OpenError;
-use super::super::health::Health;
-use super::super::log::{Commits, LogError};
 use super::opening::Opening;
 use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
+use crate::checkpoint::{Mark, StoreError};
+use crate::error::OpenError;
+use crate::health::Health;
 use crate::limits::{PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS};
+use crate::log::{Commits, LogError};
 
 /// Interval of checkpoints while few records change.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(PROGRESS_NOTE_MILLIS);
 const EXPIRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the threads of the books.
-pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, OpenError> {
+pub fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, OpenError> {
     let syncer = spawn(shared, "books-sync", Shared::keep_synced, |shared| &shared.syncer)?;
     let checkpointer =
         spawn(shared, "books-checkpoint", Shared::keep_checkpoints, |shared| &shared.checkpointer)?;
@@ -114,13 +114,13 @@ impl Shared {
 
     /// Writes the changes since the last checkpoint. A failure stops charging, because other writes would soon fail
     /// too.
-    pub(super) fn write_checkpoint(&self) {
+    pub fn write_checkpoint(&self) {
         let _checkpointing = self.checkpointing.lock();
         self.write_checkpoint_alone();
     }
 
     /// The caller keeps other checkpoints away.
-    pub(super) fn write_checkpoint_alone(&self) {
+    pub fn write_checkpoint_alone(&self) {
         let (changes, checkpoint, waiter, mark) = {
             let mut core = self.core.lock();
             let Core::Up(open) = &mut *core else { return };
@@ -152,7 +152,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn try_to_recover(&self) {
+    pub fn try_to_recover(&self) {
         let mut core = self.core.lock();
         let Core::Down(down) = &mut *core else { return };
         if Instant::now() < down.next_try {
@@ -211,7 +211,7 @@ impl Shared {
 
 impl LocalBooks {
     /// Syncs and closes the files.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         self.shared.is_ending.store(true, Ordering::SeqCst);
         wake(&self.shared.syncer);

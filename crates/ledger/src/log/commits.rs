@@ -16,7 +16,7 @@ use super::error::{LogError, io};
 use super::files::LogFile;
 
 /// Longest wait for a sync.
-pub(super) const SYNC_WAIT: Duration = Duration::from_secs(10);
+pub const SYNC_WAIT: Duration = Duration::from_secs(10);
 
 /// A continuation: runs when a record is safe, or is known not to become safe, on any thread that syncs and outside
 /// all locks of the log.
@@ -66,7 +66,7 @@ struct Waiting {
 
 impl Commits {
     /// For a log whose records are synced up to a number.
-    pub(super) fn new(file: Arc<dyn LogFile>, path: PathBuf, synced: u64) -> Commits {
+    pub fn new(file: Arc<dyn LogFile>, path: PathBuf, synced: u64) -> Commits {
         let waiting = Vec::new();
         let state = State { file, path, appended: synced, synced, is_syncing: false, waiting, failure: None };
         Commits { state: Mutex::new(state), ended: Condvar::new(), observer: OnceLock::new() }
@@ -99,7 +99,7 @@ impl Commits {
     }
 
     /// The same for a caller with locks: runs nothing that others left.
-    pub(super) fn sync_alone(&self, up_to: u64) -> Result<(), LogError> {
+    pub fn sync_alone(&self, up_to: u64) -> Result<(), LogError> {
         let began = Instant::now();
         let mut state = self.lock();
         loop {
@@ -176,7 +176,7 @@ impl Commits {
     }
 
     /// Refuses after a failure.
-    pub(super) fn refuse_poisoned(&self) -> Result<(), LogError> {
+    pub fn refuse_poisoned(&self) -> Result<(), LogError> {
         self.lock().refuse_poisoned()
     }
 
@@ -186,18 +186,18 @@ impl Commits {
     }
 
     /// Takes a failure of the writer, and gives it back.
-    pub(super) fn poison(&self, error: LogError) -> LogError {
+    pub fn poison(&self, error: LogError) -> LogError {
         self.stop(&error.to_string());
         error
     }
 
     /// Notes the newest record.
-    pub(super) fn note_appended(&self, last: u64) {
+    pub fn note_appended(&self, last: u64) {
         self.lock().appended = last;
     }
 
     /// Goes on in the next segment. The caller has synced all records.
-    pub(super) fn switch(&self, file: Arc<dyn LogFile>, path: PathBuf, last: u64) {
+    pub fn switch(&self, file: Arc<dyn LogFile>, path: PathBuf, last: u64) {
         let mut state = self.lock();
         (state.file, state.path, state.appended, state.synced) = (file, path, last, last);
     }

@@ -81,15 +81,10 @@ pub enum LogError {
     },
 }
 
-pub(super) fn io(path: &Path, action: &'static str, error: &io::Error) -> LogError {
+pub fn io(path: &Path, action: &'static str, error: &io::Error) -> LogError {
     LogError::Io { path: path.to_owned(), action, detail: error.to_string() }
 }
 
-pub(super) fn corrupt(
-    path: &Path,
-    offset: u64,
-    expected: impl Into<String>,
-    found: impl Into<String>,
-) -> LogError {
+pub fn corrupt(path: &Path, offset: u64, expected: impl Into<String>, found: impl Into<String>) -> LogError {
     LogError::Corrupt { path: path.to_owned(), offset, expected: expected.into(), found: found.into() }
 }

@@ -39,7 +39,7 @@ pub trait LogFile: Send + Sync {
 }
 
 /// Reads until the buffer is full or the file ends.
-pub(super) fn read_full_at(file: &dyn LogFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub fn read_full_at(file: &dyn LogFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match file.read_at(rest, at.saturating_add(filled as u64)) {
@@ -53,22 +53,17 @@ pub(super) fn read_full_at(file: &dyn LogFile, buffer: &mut [u8], at: u64) -> io
 }
 
 /// Copies a range to the front of another file.
-pub(super) fn copy_range(
-    source: &dyn LogFile,
-    from: u64,
-    bytes: u64,
-    target: &dyn LogFile,
-) -> io::Result<()> {
+pub fn copy_range(source: &dyn LogFile, from: u64, bytes: u64, target: &dyn LogFile) -> io::Result<()> {
     for_each_piece(source, from, bytes, |at, piece| target.write_all_at(piece, at - from))
 }
 
 /// Rewrites a range with its own content.
-pub(super) fn write_again(file: &dyn LogFile, from: u64, to: u64) -> io::Result<()> {
+pub fn write_again(file: &dyn LogFile, from: u64, to: u64) -> io::Result<()> {
     for_each_piece(file, from, to.saturating_sub(from), |at, piece| file.write_all_at(piece, at))
 }
 
 /// Whether a file is the copy of a range.
-pub(super) fn is_same(source: &dyn LogFile, from: u64, bytes: u64, copy: &dyn LogFile) -> io::Result<bool> {
+pub fn is_same(source: &dyn LogFile, from: u64, bytes: u64, copy: &dyn LogFile) -> io::Result<bool> {
     let mut is_same = copy.len()? == bytes;
     let mut other = vec![0; BUFFER_BYTES];
     for_each_piece(source, from, if is_same { bytes } else { 0 }, |at, piece| {
@@ -80,7 +75,7 @@ pub(super) fn is_same(source: &dyn LogFile, from: u64, bytes: u64, copy: &dyn Lo
 }
 
 /// Reads a range in steps, and fails when the file ends in it.
-pub(super) fn for_each_piece(
+pub fn for_each_piece(
     file: &dyn LogFile,
     from: u64,
     bytes: u64,
@@ -114,13 +109,13 @@ impl DiskFolder {
     }
 
     /// A folder that is there.
-    pub(super) fn at(path: PathBuf) -> DiskFolder {
+    pub fn at(path: PathBuf) -> DiskFolder {
         DiskFolder { path }
     }
 }
 
 /// Creates a folder with those above it, and forces their names onto the disk.
-pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+pub fn create_folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -135,7 +130,7 @@ pub(super) fn create_folder(path: &Path) -> io::Result<()> {
     sync_folder(parent.unwrap_or(Path::new(".")))
 }
 
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 

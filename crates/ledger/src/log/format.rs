@@ -8,28 +8,28 @@ use super::PAYLOAD_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"MRCLOG01";
 /// Length of a header.
-pub(super) const HEADER_BYTES: usize = 48;
+pub const HEADER_BYTES: usize = 48;
 /// Length of a frame without its payload.
-pub(super) const FRAME_HEAD_BYTES: usize = 36;
+pub const FRAME_HEAD_BYTES: usize = 36;
 /// Length of the fields before those that the checksum covers.
 const UNCOVERED_BYTES: usize = size_of::<u32>() + size_of::<u64>();
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The beginning of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub struct Header {
     /// Number of the segment.
-    pub(super) number: u64,
+    pub number: u64,
     /// Number of its first record.
-    pub(super) first: u64,
+    pub first: u64,
     /// Chain of all segments before it.
-    pub(super) chain: u64,
+    pub chain: u64,
     /// Length of the segment before it.
-    pub(super) previous_length: u64,
+    pub previous_length: u64,
 }
 
 impl Header {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(&MAGIC);
         for field in [self.number, self.first, self.chain, self.previous_length] {
@@ -41,7 +41,7 @@ impl Header {
     }
 
     /// Nothing unless the bytes begin with a whole and right header.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Header> {
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let [number, first, chain, previous_length] =
             [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?, take(&mut rest)?];
@@ -51,13 +51,13 @@ impl Header {
     }
 
     /// The chain before the first frame of the segment.
-    pub(super) fn chain_start(&self) -> u64 {
+    pub fn chain_start(&self) -> u64 {
         self.encode().last_chunk().map_or(0, |checksum| fold(self.chain, u64::from_be_bytes(*checksum)))
     }
 }
 
 /// The chain after one more checksum.
-pub(super) fn fold(chain: u64, checksum: u64) -> u64 {
+pub fn fold(chain: u64, checksum: u64) -> u64 {
     let mut bytes = [0; 16];
     let (before, after) = bytes.split_at_mut(size_of::<u64>());
     before.copy_from_slice(&chain.to_be_bytes());
@@ -67,22 +67,22 @@ pub(super) fn fold(chain: u64, checksum: u64) -> u64 {
 
 /// The beginning of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct FrameHead {
+pub struct FrameHead {
     /// Length of the payload.
-    pub(super) length: usize,
+    pub length: usize,
     /// Checksum of the length and all that follows itself.
-    pub(super) checksum: u64,
+    pub checksum: u64,
     /// Number of the first record.
-    pub(super) first: u64,
+    pub first: u64,
     /// Number of the last record.
-    pub(super) last: u64,
+    pub last: u64,
     /// How far the log was synced when the frame was appended.
-    pub(super) synced: u64,
+    pub synced: u64,
 }
 
 impl FrameHead {
     /// `None` unless the bytes begin with a plausible head.
-    pub(super) fn decode(bytes: &[u8]) -> Option<FrameHead> {
+    pub fn decode(bytes: &[u8]) -> Option<FrameHead> {
         let (length, mut rest) = bytes.split_first_chunk()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
         let [checksum, first, last, synced] =
@@ -94,12 +94,12 @@ impl FrameHead {
     }
 
     /// Length of the whole frame.
-    pub(super) const fn frame_bytes(&self) -> usize {
+    pub const fn frame_bytes(&self) -> usize {
         FRAME_HEAD_BYTES + self.length
     }
 
     /// The payload, when the bytes begin with the whole frame as it was written into this segment.
-    pub(super) fn payload<'b>(&self, segment: u64, bytes: &'b [u8]) -> Option<&'b [u8]> {
+    pub fn payload<'b>(&self, segment: u64, bytes: &'b [u8]) -> Option<&'b [u8]> {
         let covered = bytes.get(UNCOVERED_BYTES..self.frame_bytes())?;
         let is_right = checksum(segment, self.length, covered) == self.checksum;
         bytes.get(FRAME_HEAD_BYTES..self.frame_bytes()).filter(|_| is_right)
@@ -107,12 +107,7 @@ impl FrameHead {
 }
 
 /// Writes a frame, and returns its checksum. The caller has checked the length.
-pub(super) fn encode_frame(
-    segment: u64,
-    [first, last, synced]: [u64; 3],
-    payload: &[u8],
-    out: &mut Vec<u8>,
-) -> u64 {
+pub fn encode_frame(segment: u64, [first, last, synced]: [u64; 3], payload: &[u8], out: &mut Vec<u8>) -> u64 {
     out.clear();
     out.resize(UNCOVERED_BYTES, 0);
     for field in [first, last, synced] {

@@ -35,7 +35,7 @@ pub struct Batch {
 }
 
 impl LogReader {
-    pub(super) fn new(segments: impl Iterator<Item = Located>, last: u64) -> LogReader {
+    pub fn new(segments: impl Iterator<Item = Located>, last: u64) -> LogReader {
         LogReader { segments: segments.collect(), last }
     }
 
@@ -207,11 +207,7 @@ impl Behind {
 }
 
 /// Verifies a closed segment against the header of the next one. Returns its last record number.
-pub(super) fn verify_closed(
-    folder: &Arc<dyn Folder>,
-    segment: Segment,
-    next: Segment,
-) -> Result<u64, LogError> {
+pub fn verify_closed(folder: &Arc<dyn Folder>, segment: Segment, next: Segment) -> Result<u64, LogError> {
     let header_only = Segment { bytes: HEADER_BYTES as u64, ..next };
     let both = [segment, header_only].map(|segment| (Arc::clone(folder), segment));
     let mut last = segment.first.saturating_sub(1);

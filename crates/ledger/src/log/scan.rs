@@ -7,7 +7,7 @@ use super::format::{FRAME_HEAD_BYTES, FrameHead, HEADER_BYTES};
 use super::segment::SegmentFile;
 
 /// The content at the current position.
-pub(super) enum Found<'b> {
+pub enum Found<'b> {
     /// A frame as it was written.
     Frame(FrameHead, &'b [u8]),
     /// Bytes that are no frame.
@@ -17,7 +17,7 @@ pub(super) enum Found<'b> {
 }
 
 /// The place in a segment.
-pub(super) struct Frames {
+pub struct Frames {
     segment: SegmentFile,
     number: u64,
     end: u64,
@@ -29,25 +29,25 @@ pub(super) struct Frames {
 
 impl Frames {
     /// The frames between the header and `end`.
-    pub(super) fn new(segment: SegmentFile, number: u64, end: u64) -> Frames {
+    pub fn new(segment: SegmentFile, number: u64, end: u64) -> Frames {
         Frames { segment, number, end, at: HEADER_BYTES as u64, buffer: Vec::new(), taken: 0 }
     }
 
     /// Offset of the next frame.
-    pub(super) const fn offset(&self) -> u64 {
+    pub const fn offset(&self) -> u64 {
         self.at
     }
 
-    pub(super) const fn is_at_end(&self) -> bool {
+    pub const fn is_at_end(&self) -> bool {
         self.at >= self.end
     }
 
-    pub(super) const fn segment(&self) -> &SegmentFile {
+    pub const fn segment(&self) -> &SegmentFile {
         &self.segment
     }
 
     /// The next frame. After [`Found::Unreadable`] the place does not change.
-    pub(super) fn step(&mut self) -> Result<Found<'_>, LogError> {
+    pub fn step(&mut self) -> Result<Found<'_>, LogError> {
         if self.is_at_end() {
             return Ok(Found::End);
         }

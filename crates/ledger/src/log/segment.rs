@@ -28,13 +28,13 @@ pub fn file_name(number: u64) -> String {
 }
 
 /// Nothing for a file that is no segment.
-pub(super) fn parse_name(name: &str) -> Option<u64> {
+pub fn parse_name(name: &str) -> Option<u64> {
     let number = name.strip_suffix(SUFFIX)?.parse().ok()?;
     (number >= 1 && file_name(number) == name).then_some(number)
 }
 
 /// Numbers of the segments in a folder, in order.
-pub(super) fn list_numbers(folder: &dyn Folder) -> Result<Vec<u64>, LogError> {
+pub fn list_numbers(folder: &dyn Folder) -> Result<Vec<u64>, LogError> {
     let names = folder.list().map_err(|error| io(&folder.describe(""), "listing the folder", &error))?;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
     numbers.sort_unstable();
@@ -43,14 +43,14 @@ pub(super) fn list_numbers(folder: &dyn Folder) -> Result<Vec<u64>, LogError> {
 
 /// A segment that is open.
 #[derive(Clone)]
-pub(super) struct SegmentFile {
-    pub(super) file: Arc<dyn LogFile>,
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
+pub struct SegmentFile {
+    pub file: Arc<dyn LogFile>,
+    pub path: PathBuf,
+    pub bytes: u64,
 }
 
 impl SegmentFile {
-    pub(super) fn open(folder: &dyn Folder, number: u64, writable: bool) -> Result<SegmentFile, LogError> {
+    pub fn open(folder: &dyn Folder, number: u64, writable: bool) -> Result<SegmentFile, LogError> {
         let name = file_name(number);
         let path = folder.describe(&name);
         let opened = folder.open(&name, writable).and_then(|file| Ok((file.len()?, file)));
@@ -62,7 +62,7 @@ impl SegmentFile {
     }
 
     /// Nothing when the segment does not begin with a whole and right header.
-    pub(super) fn read_header(&self, number: u64) -> Result<Option<Header>, LogError> {
+    pub fn read_header(&self, number: u64) -> Result<Option<Header>, LogError> {
         let mut bytes = [0; HEADER_BYTES];
         read_full_at(&*self.file, &mut bytes, 0).map_err(|error| self.unreadable(&error))?;
         match Header::decode(&bytes) {
@@ -76,21 +76,21 @@ impl SegmentFile {
     }
 
     /// The header of a segment that must have one.
-    pub(super) fn header(&self, number: u64) -> Result<Header, LogError> {
+    pub fn header(&self, number: u64) -> Result<Header, LogError> {
         self.read_header(number)?.ok_or_else(|| self.headless(number))
     }
 
-    pub(super) fn headless(&self, number: u64) -> LogError {
+    pub fn headless(&self, number: u64) -> LogError {
         corrupt(&self.path, 0, format!("the header of segment {number}"), "other bytes")
     }
 
     /// Whether the segment was only just being created: nothing is in it but at most a part of its header.
-    pub(super) fn is_unfinished(&self) -> Result<bool, LogError> {
+    pub fn is_unfinished(&self) -> Result<bool, LogError> {
         if self.bytes <= HEADER_BYTES as u64 { Ok(true) } else { self.is_zero_from(0) }
     }
 
     /// Whether only zeros follow, or nothing.
-    pub(super) fn is_zero_from(&self, offset: u64) -> Result<bool, LogError> {
+    pub fn is_zero_from(&self, offset: u64) -> Result<bool, LogError> {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut at = offset;
         while at < self.bytes {
@@ -107,19 +107,17 @@ impl SegmentFile {
         Ok(true)
     }
 
-    pub(super) fn unreadable(&self, error: &io::Error) -> LogError {
+    pub fn unreadable(&self, error: &io::Error) -> LogError {
         io(&self.path, "reading the segment", error)
     }
 }
 
 /// The headers, and the number of an unfinished last segment.
-pub(super) type Segments = (Vec<(Segment, Header)>, Option<u64>);
+pub type Segments = (Vec<(Segment, Header)>, Option<u64>);
 
 /// Reads the headers of segments in order, each with its folder. Refuses gaps and headers that do not continue the
 /// chain.
-pub(super) fn read_segments<'f>(
-    found: impl Iterator<Item = (u64, &'f dyn Folder)>,
-) -> Result<Segments, LogError> {
+pub fn read_segments<'f>(found: impl Iterator<Item = (u64, &'f dyn Folder)>) -> Result<Segments, LogError> {
     let mut segments: Vec<(Segment, Header)> = Vec::new();
     let mut before: Option<(Segment, PathBuf)> = None;
     let mut found = found.peekable();

@@ -20,7 +20,7 @@ use super::segment::SegmentFile;
 
 /// The class of the end of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// Frames up to the end, or up to the zeros that make room for more.
     Clean,
     /// Unacknowledged bytes follow the frames.
@@ -38,19 +38,19 @@ pub(super) enum Verdict {
 
 /// The kept part of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Kept {
+pub struct Kept {
     /// The end of its last frame.
-    pub(super) end: u64,
+    pub end: u64,
     /// The number of the next record.
-    pub(super) next: u64,
+    pub next: u64,
     /// The chain after its last frame.
-    pub(super) chain: u64,
+    pub chain: u64,
     /// Up to where its last frame calls it synced; 0 when not even the header.
-    pub(super) synced_end: u64,
+    pub synced_end: u64,
 }
 
 /// Reads a segment up to its end, or up to the first frame that begins after `keep_until`.
-pub(super) fn inspect(
+pub fn inspect(
     segment: &SegmentFile,
     header: &Header,
     keep_until: Option<u64>,
@@ -89,7 +89,7 @@ pub(super) fn inspect(
 }
 
 /// Refuses damage, and a torn tail where nothing can be torn.
-pub(super) fn refuse_damage(
+pub fn refuse_damage(
     file: &SegmentFile,
     kept: &Kept,
     verdict: Verdict,

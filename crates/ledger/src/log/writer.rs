@@ -29,7 +29,7 @@ pub struct Log {
 
 impl Log {
     /// A log whose last segment is whole and synced.
-    pub(super) fn new(
+    pub fn new(
         folder: Arc<dyn Folder>,
         segment_bytes: u64,
         closed: Vec<Segment>,
@@ -132,7 +132,7 @@ impl Log {
     }
 
     /// Closes the last segment and begins the next one with record `first`.
-    pub(super) fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
+    pub fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
         self.close()?;
         let number = self.last.number.saturating_add(1);
         let header = Header { number, first, chain: self.chain, previous_length: self.last.bytes };
@@ -147,7 +147,7 @@ impl Log {
 }
 
 /// Creates a segment without frames, safe from a loss of power.
-pub(super) fn create_segment(folder: &dyn Folder, header: &Header) -> Result<SegmentFile, LogError> {
+pub fn create_segment(folder: &dyn Folder, header: &Header) -> Result<SegmentFile, LogError> {
     let name = file_name(header.number);
     let path = folder.describe(&name);
     let create = || {

@@ -33,7 +33,7 @@ const COUNTERS: &str =
 
 impl Core {
     /// Keeps counters of the day.
-    pub(super) fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
+    pub fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
         let Some(last) = notes.last() else { return Ok(()) };
         let own = notes.iter().map(|note| SharedCount {
             subject: note.subject,
@@ -45,7 +45,7 @@ impl Core {
     }
 
     /// The counters of the present day, of all servers together.
-    pub(super) fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
+    pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
         let today = self.latest().day().unix_days();
         self.look(|connection| {
             let mut notes = Vec::new();
@@ -61,7 +61,7 @@ impl Core {
     }
 
     /// Writes what this server has counted, and reads what the others have.
-    pub(super) fn exchange_counts(
+    pub fn exchange_counts(
         &self,
         own: &[SharedCount],
         asked: &[CounterSubject],
@@ -153,14 +153,14 @@ const KEY: u8 = b'k';
 const ADDRESS: u8 = b'a';
 
 /// A letter, and the number of a key or an address.
-pub(super) fn bytes_of(subject: &CounterSubject) -> Vec<u8> {
+pub fn bytes_of(subject: &CounterSubject) -> Vec<u8> {
     match subject {
         CounterSubject::Key(id) => [&[KEY], id.number().to_be_bytes().as_slice()].concat(),
         CounterSubject::Address(address) => [&[ADDRESS], address.as_slice()].concat(),
     }
 }
 
-pub(super) fn subject_of(bytes: &[u8]) -> Option<CounterSubject> {
+pub fn subject_of(bytes: &[u8]) -> Option<CounterSubject> {
     match bytes.split_first()? {
         (&KEY, number) => {
             Some(CounterSubject::Key(KeyId::from_number(u64::from_be_bytes(number.try_into().ok()?))))

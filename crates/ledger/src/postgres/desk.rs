@@ -27,7 +27,7 @@ const KEY_HASH: &str = "api_key_hash";
 
 /// The record that an operation may make.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Makes {
+pub enum Makes {
     Nothing,
     Account,
     Key,
@@ -36,7 +36,7 @@ pub(super) enum Makes {
 
 impl Core {
     /// Carries out a rare operation.
-    pub(super) fn change<T>(
+    pub fn change<T>(
         &self,
         mut wanted: Wanted,
         makes: Makes,
@@ -71,7 +71,7 @@ impl Core {
     }
 
     /// Asks a state that nothing is locked for and that changes nothing.
-    pub(super) fn ask<T>(
+    pub fn ask<T>(
         &self,
         wanted: &Wanted,
         question: impl Fn(&mut State) -> Result<T, ChargeError>,
@@ -85,10 +85,7 @@ impl Core {
     }
 
     /// Reads with the connection of questions.
-    pub(super) fn look<T>(
-        &self,
-        mut look: impl FnMut(&Shared) -> Result<T, Trouble>,
-    ) -> Result<T, ChargeError> {
+    pub fn look<T>(&self, mut look: impl FnMut(&Shared) -> Result<T, Trouble>) -> Result<T, ChargeError> {
         let mut link = self.questions.try_lock_for(DESK_WAIT).ok_or(Unavailable::Stalled)?;
         let found = link.again(|link| look(&link.connection()?));
         found.map_err(|trouble| self.failed(&trouble))
@@ -144,18 +141,18 @@ fn numbers(connection: &mut Connection, makes: Makes) -> Result<(u64, Next), Tro
 }
 
 /// What an operation on one account needs, with its keys and logins.
-pub(super) fn of_account(account: crate::id::AccountId) -> Wanted {
+pub fn of_account(account: crate::id::AccountId) -> Wanted {
     Wanted { accounts: [account].into(), ..Wanted::default() }
 }
 
 impl Wanted {
     /// And all keys of the accounts.
-    pub(super) fn with_keys(self) -> Wanted {
+    pub fn with_keys(self) -> Wanted {
         Wanted { all_keys: true, ..self }
     }
 
     /// And their logins, sessions and tokens.
-    pub(super) fn with_logins(self) -> Wanted {
+    pub fn with_logins(self) -> Wanted {
         Wanted { logins: true, ..self }
     }
 }

@@ -35,7 +35,7 @@ const ENTRIES: &str = "SELECT coalesce(sum(entries), 0)::bigint FROM account";
 
 impl Core {
     /// Reads everything that is kept in memory, as of one moment.
-    pub(super) fn read_all(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    pub fn read_all(&self, connection: &mut Connection) -> Result<(), Trouble> {
         connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         let read = self.read_everything(connection);
         match read {
@@ -84,7 +84,7 @@ impl Core {
     }
 
     /// Reads what other servers changed since the last time.
-    pub(super) fn follow(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    pub fn follow(&self, connection: &mut Connection) -> Result<(), Trouble> {
         let (seen, now) = (self.seen.load(Ordering::Relaxed), generation(connection)?);
         if now == seen {
             return Ok(());
@@ -140,7 +140,7 @@ impl Core {
     }
 
     /// Reads the balances again that requests have asked for since the last time.
-    pub(super) fn refresh_balances(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    pub fn refresh_balances(&self, connection: &mut Connection) -> Result<(), Trouble> {
         let asked: Vec<i64> = self.directory.take_asked().into_iter().map(id).collect();
         asked.chunks(READ_AGAIN_MAX).try_for_each(|some| show_accounts(connection, &self.directory, some))
     }
@@ -171,7 +171,7 @@ fn show_logins(directory: &Directory, part: Part) {
 }
 
 /// Forgets logins and sessions that are gone.
-pub(super) fn forget_all<'k>(directory: &Directory, keys: impl Iterator<Item = &'k Vec<u8>>) {
+pub fn forget_all<'k>(directory: &Directory, keys: impl Iterator<Item = &'k Vec<u8>>) {
     keys.for_each(|key| forget(directory, key));
 }
 

@@ -62,7 +62,7 @@ const OLD_CHANGES: &str = "DELETE FROM changed WHERE at < clock_timestamp() - in
 const OLD_SERVERS: &str = "DELETE FROM server WHERE lease_until < clock_timestamp() - interval '1 day'";
 
 /// Enters a server that starts. Returns its number, and until when it has its lease.
-pub(super) fn register(connection: &mut Connection) -> Result<(i64, Instant), Trouble> {
+pub fn register(connection: &mut Connection) -> Result<(i64, Instant), Trouble> {
     let lease_until = Instant::now() + LEASE_TIME;
     let server: i64 = connection.first(SERVER_ID, &[])?.map_or(0, |row| row.get(0));
     let name = name();
@@ -71,7 +71,7 @@ pub(super) fn register(connection: &mut Connection) -> Result<(i64, Instant), Tr
 }
 
 /// Takes a server out again that does not start.
-pub(super) fn unregister(connection: &mut Connection, server: i64) {
+pub fn unregister(connection: &mut Connection, server: i64) {
     if let Err(error) = connection.execute(LEAVE, &[&server]) {
         tracing::debug!(%error, "the lease of this server ends by itself");
     }
@@ -93,7 +93,7 @@ struct Done {
 }
 
 /// Keeps the books until the server ends.
-pub(super) fn run(core: &Arc<Core>) {
+pub fn run(core: &Arc<Core>) {
     let now = Instant::now();
     let mut done = Done { progress: now, lease: now, records: now, renewals: 0 };
     while !core.is_ending() {
@@ -117,7 +117,7 @@ const fn is_turn(server: u64, servers: u64, renewal: u64) -> bool {
 }
 
 /// Ends the streams of this server when its lease is nearly over, however long the keeper waits for the database.
-pub(super) fn watch(core: &Arc<Core>) {
+pub fn watch(core: &Arc<Core>) {
     while !core.is_ending() {
         thread::park_timeout(POLL_PAUSE);
         core.fence_if_lapsed();
@@ -126,7 +126,7 @@ pub(super) fn watch(core: &Arc<Core>) {
 
 impl Core {
     /// Begins the work of this server: others that are gone are settled, and the directory is filled.
-    pub(super) fn begin(&self, now: Moment) -> Result<(), Trouble> {
+    pub fn begin(&self, now: Moment) -> Result<(), Trouble> {
         let mut desk = self.desk.lock();
         self.settle_orphans(&mut desk, now)?;
         let connection = desk.connection()?;
@@ -204,7 +204,7 @@ impl Core {
     }
 
     /// Has reservations settled whose streams are gone, and refunds made that could not be made.
-    pub(super) fn abandoned_to_queue(&self) {
+    pub fn abandoned_to_queue(&self) {
         let owed = std::mem::take(&mut *self.owed.lock());
         for job in owed.into_iter().chain(self.live.abandoned()) {
             let settling = match job.work {
@@ -220,7 +220,7 @@ impl Core {
     }
 
     /// Notes how far the streams of this server have come. Reservations that are gone were settled by others.
-    pub(super) fn note_progress(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    pub fn note_progress(&self, connection: &mut Connection) -> Result<(), Trouble> {
         let advanced = self.live.advanced();
         if advanced.is_empty() {
             return Ok(());
@@ -272,7 +272,7 @@ impl Core {
     }
 
     /// The last work of a server that stops: what its streams delivered is noted, and others may settle them at once.
-    pub(super) fn leave(&self) {
+    pub fn leave(&self) {
         let mut desk = self.desk.lock();
         let left = desk.connection().and_then(|connection| {
             let connection = &mut *connection.lock();

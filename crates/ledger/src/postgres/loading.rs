@@ -45,24 +45,24 @@ const USAGE: &str = "SELECT u.day, u.key, u.dataset, u.requests, u.rows, u.credi
 
 /// What operations need of the books.
 #[derive(Default)]
-pub(super) struct Wanted {
-    pub(super) accounts: BTreeSet<AccountId>,
+pub struct Wanted {
+    pub accounts: BTreeSet<AccountId>,
     /// Whether all keys of the accounts are wanted.
-    pub(super) all_keys: bool,
+    pub all_keys: bool,
     /// Whether logins, sessions and tokens of the accounts are wanted.
-    pub(super) logins: bool,
+    pub logins: bool,
     /// Whose login is wanted, too.
-    pub(super) email: Option<Email>,
-    pub(super) relations: bool,
+    pub email: Option<Email>,
+    pub relations: bool,
     /// Keys with caps, and the moments at which they count.
-    pub(super) capped: Vec<(KeyId, Moment)>,
-    pub(super) settling: Vec<ReservationId>,
-    pub(super) claims: Vec<[u8; 16]>,
-    pub(super) files: Vec<[u8; 16]>,
+    pub capped: Vec<(KeyId, Moment)>,
+    pub settling: Vec<ReservationId>,
+    pub claims: Vec<[u8; 16]>,
+    pub files: Vec<[u8; 16]>,
 }
 
 /// Reads a part of the books; locked, if the rows are.
-pub(super) fn load(rows: &Rows, wanted: &Wanted, locks: bool) -> Result<Part, Trouble> {
+pub fn load(rows: &Rows, wanted: &Wanted, locks: bool) -> Result<Part, Trouble> {
     let connection = &mut *rows.connection().lock();
     let ids: Vec<i64> = wanted.accounts.iter().map(|account| id(*account)).collect();
     let mut part = Part { accounts: accounts(connection, &ids, locks)?, ..Part::default() };
@@ -90,11 +90,7 @@ pub(super) fn load(rows: &Rows, wanted: &Wanted, locks: bool) -> Result<Part, Tr
     Ok(part)
 }
 
-pub(super) fn accounts(
-    connection: &mut Connection,
-    ids: &[i64],
-    locks: bool,
-) -> Result<Vec<Account>, Trouble> {
+pub fn accounts(connection: &mut Connection, ids: &[i64], locks: bool) -> Result<Vec<Account>, Trouble> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -168,7 +164,7 @@ fn load_spending(
     Ok(())
 }
 
-pub(super) fn take_logins(part: &mut Part, rows: &[Row]) -> Result<(), Trouble> {
+pub fn take_logins(part: &mut Part, rows: &[Row]) -> Result<(), Trouble> {
     for row in rows {
         let (key, value): (&[u8], &[u8]) = (row.get(0), row.get(1));
         match key_space::kind(key) {
@@ -182,7 +178,7 @@ pub(super) fn take_logins(part: &mut Part, rows: &[Row]) -> Result<(), Trouble> 
 }
 
 /// Every relation, and when they last changed.
-pub(super) fn relations(connection: &mut Connection) -> Result<(Vec<Relation>, Option<Moment>), Trouble> {
+pub fn relations(connection: &mut Connection) -> Result<(Vec<Relation>, Option<Moment>), Trouble> {
     let rows = connection.query(RELATIONS, &[])?;
     let relations = rows.iter().map(|row| decoded(row.get(1))).collect::<Result<_, _>>()?;
     let key = key_space::relations_changed_at();
@@ -192,7 +188,7 @@ pub(super) fn relations(connection: &mut Connection) -> Result<(Vec<Relation>, O
 }
 
 /// Reads records before operations ask for them one by one.
-pub(super) fn learn_records(rows: &Rows, keys: BTreeSet<Vec<u8>>) -> Result<(), Trouble> {
+pub fn learn_records(rows: &Rows, keys: BTreeSet<Vec<u8>>) -> Result<(), Trouble> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -204,10 +200,10 @@ pub(super) fn learn_records(rows: &Rows, keys: BTreeSet<Vec<u8>>) -> Result<(), 
 }
 
 /// A line of usage that will be changed: account, day, key, dataset.
-pub(super) type LineKey = (AccountId, UtcDay, Option<KeyId>, String);
+pub type LineKey = (AccountId, UtcDay, Option<KeyId>, String);
 
 /// Reads lines of usage before operations ask for them one by one.
-pub(super) fn learn_usage(rows: &Rows, lines: &BTreeSet<LineKey>) -> Result<(), Trouble> {
+pub fn learn_usage(rows: &Rows, lines: &BTreeSet<LineKey>) -> Result<(), Trouble> {
     if lines.is_empty() {
         return Ok(());
     }
@@ -230,6 +226,6 @@ pub(super) fn learn_usage(rows: &Rows, lines: &BTreeSet<LineKey>) -> Result<(), 
 }
 
 /// Rows above which a state stands, as the state takes them.
-pub(super) fn below(rows: &Arc<Rows>) -> Arc<dyn crate::state::Below> {
+pub fn below(rows: &Arc<Rows>) -> Arc<dyn crate::state::Below> {
     Arc::<Rows>::clone(rows)
 }

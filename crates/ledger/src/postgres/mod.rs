@@ -15,7 +15,7 @@ mod following;
 mod hot;
 mod keeper;
 mod loading;
-pub(super) mod moving;
+pub mod moving;
 mod reading;
 mod rows;
 mod serving;
@@ -50,7 +50,7 @@ use unsettled::Journal;
 const BATCHERS: usize = 2;
 
 /// Books on a database.
-pub(super) struct PostgresBooks {
+pub struct PostgresBooks {
     core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -86,7 +86,7 @@ struct Core {
 impl PostgresBooks {
     /// Opens the books of a database whose schema is the one of this program. Settles the streams of servers that are gone, and the
     /// charges that former processes noted in the folder of `unsettled` charges.
-    pub(super) fn open(
+    pub fn open(
         address: &DatabaseAddress,
         unsettled: Option<&Path>,
         directory: Arc<Directory>,

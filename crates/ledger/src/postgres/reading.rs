@@ -62,7 +62,7 @@ const CREDITED: [EntryKind; 4] =
 
 impl Core {
     /// At most `limit` entries from a number on, and where to go on.
-    pub(super) fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
         self.queue.settle_down();
         let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let entries = self.look(|connection| {
@@ -76,7 +76,7 @@ impl Core {
     }
 
     /// The newest entries. One more is read than is wanted, to tell whether more exist.
-    pub(super) fn history(&self, asked: &HistoryQuery) -> Result<History, ChargeError> {
+    pub fn history(&self, asked: &HistoryQuery) -> Result<History, ChargeError> {
         self.queue.settle_down();
         let limit = asked.limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let before = asked.before.map_or(i64::MAX, signed);
@@ -95,7 +95,7 @@ impl Core {
     }
 
     /// The checkout with this id.
-    pub(super) fn checkout(&self, wanted: CheckoutId) -> Result<Option<Checkout>, ChargeError> {
+    pub fn checkout(&self, wanted: CheckoutId) -> Result<Option<Checkout>, ChargeError> {
         let found = self.look(|connection| {
             let row = connection.lock().first(CHECKOUT, &[&signed(wanted.number)])?;
             Ok(row.map(|row| checkout(&row)))
@@ -104,7 +104,7 @@ impl Core {
     }
 
     /// Checkouts, newest first.
-    pub(super) fn checkouts(&self, asked: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
+    pub fn checkouts(&self, asked: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
         let (before, limit) = (asked.before.map_or(i64::MAX, signed), signed(asked.limit as u64));
         self.look(|connection| {
             let connection = &mut *connection.lock();
@@ -117,7 +117,7 @@ impl Core {
     }
 
     /// Keeps when keys were last used, to ten seconds.
-    pub(super) fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
+    pub fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
         let ids: Vec<i64> = uses.iter().map(|(key, _)| signed(key.number())).collect();
         let moments: Vec<i64> = uses.iter().map(|(_, at)| at.unix_millis()).collect();
         let grain = KEY_USE_GRAIN_MILLIS;
@@ -125,7 +125,7 @@ impl Core {
     }
 
     /// Keeps when a session was last seen, and tells other servers.
-    pub(super) fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
+    pub fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
         self.serving()?;
         let mut desk = self.desk.lock();
         let noted = desk.transact(|connection, _| {
@@ -142,7 +142,7 @@ impl Core {
     }
 
     /// Adds up every entry and compares the sums with the accounts, as of one moment.
-    pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
+    pub fn verify(&self) -> Result<AuditReport, ChargeError> {
         self.queue.settle_down();
         let audited = Connection::open(&self.address).and_then(|mut connection| {
             connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
@@ -155,7 +155,7 @@ impl Core {
 }
 
 /// Audits the books that a connection sees.
-pub(super) fn audit(connection: &mut Connection) -> Result<AuditReport, Trouble> {
+pub fn audit(connection: &mut Connection) -> Result<AuditReport, Trouble> {
     let mut audit = Audit::new(1);
     let mut counts: HashMap<AccountId, u64> = HashMap::new();
     connection.each(ALL_ENTRIES, &[], |row| {
@@ -198,7 +198,7 @@ pub(super) fn audit(connection: &mut Connection) -> Result<AuditReport, Trouble>
 
 impl PostgresBooks {
     /// Numbers for an operator's dashboard.
-    pub(super) fn numbers(&self) -> LedgerStats {
+    pub fn numbers(&self) -> LedgerStats {
         let (core, status) = (&self.core, &self.core.status);
         let (accounts, keys) = core.directory.counts();
         LedgerStats {

@@ -17,7 +17,7 @@ use crate::usage::{Usage, UsageLine};
 use mercato_database::{Connection, Trouble};
 
 /// A connection as its transactions share it.
-pub(super) type Shared = Arc<Mutex<Connection>>;
+pub type Shared = Arc<Mutex<Connection>>;
 
 const RECORD: &str = "SELECT value FROM record WHERE key = $1";
 const RECORD_LOCKED: &str = "SELECT value FROM record WHERE key = $1 FOR UPDATE";
@@ -32,7 +32,7 @@ const USAGE_LINE: &str = "SELECT day, key, dataset, requests, rows, credits FROM
     WHERE account = $1 AND day = $2 AND key = $3 AND dataset = $4";
 
 /// Records by key.
-pub(super) struct Rows {
+pub struct Rows {
     connection: Shared,
     /// Whether records that are read are locked.
     locks: bool,
@@ -42,33 +42,29 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(connection: &Shared, locks: bool) -> Arc<Rows> {
+    pub fn new(connection: &Shared, locks: bool) -> Arc<Rows> {
         let (connection, known, trouble) = (Arc::clone(connection), Mutex::default(), Mutex::default());
         Arc::new(Rows { connection, locks, known, trouble })
     }
 
-    pub(super) fn connection(&self) -> &Shared {
+    pub fn connection(&self) -> &Shared {
         &self.connection
     }
 
     /// Keeps what was read of these keys: those without a value are not there.
-    pub(super) fn learn(
-        &self,
-        keys: impl IntoIterator<Item = Vec<u8>>,
-        found: impl IntoIterator<Item = Pair>,
-    ) {
+    pub fn learn(&self, keys: impl IntoIterator<Item = Vec<u8>>, found: impl IntoIterator<Item = Pair>) {
         let mut known = self.known.lock();
         known.extend(keys.into_iter().map(|key| (key, None)));
         known.extend(found.into_iter().map(|(key, value)| (key, Some(value))));
     }
 
     /// Whether a record was there when it was read; nothing when it was not read.
-    pub(super) fn was_there(&self, key: &[u8]) -> Option<bool> {
+    pub fn was_there(&self, key: &[u8]) -> Option<bool> {
         self.known.lock().get(key).map(Option::is_some)
     }
 
     /// Why reading failed, if it did.
-    pub(super) fn take_trouble(&self) -> Option<Trouble> {
+    pub fn take_trouble(&self) -> Option<Trouble> {
         self.trouble.lock().take()
     }
 
@@ -169,7 +165,7 @@ fn list_usage(
 }
 
 /// A line of usage as a record.
-pub(super) fn pair_of(account: AccountId, line: &UsageLine) -> Pair {
+pub fn pair_of(account: AccountId, line: &UsageLine) -> Pair {
     (key_space::usage(account, line.day, line.key, &line.dataset), usage_of(line).encode())
 }
 

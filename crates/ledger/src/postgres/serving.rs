@@ -35,7 +35,7 @@ use crate::progress::Progress;
 use crate::relation::Relation;
 use crate::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Redeemed, Redemption, Removal, Reserved, SignUp,
+    Redeemed, Redemption, Removal, Reserved, SignUp, Viewed,
 };
 use crate::token::TokenHash;
 use crate::usage::UsageLine;
@@ -158,6 +158,16 @@ impl Books for PostgresBooks {
         let claims_of = claims.iter().map(|claim| claim.key).take(1).collect();
         let wanted = Wanted { claims: claims_of, ..of_account(account) };
         self.core.ask(&wanted, |state| state.paid_among(account, kind, claims, now))
+    }
+
+    fn paid_before(
+        &self,
+        account: AccountId,
+        viewed: &Viewed,
+        rows: u64,
+        now: Moment,
+    ) -> Result<u64, ChargeError> {
+        self.core.ask(&Wanted::default(), |state| state.paid_before(account, viewed, rows, now))
     }
 
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {

@@ -30,13 +30,13 @@ const IDENTITY: &str =
 type Numbers = HashMap<i32, u64>;
 
 /// What tells these books from others.
-pub(super) fn identity(connection: &mut Connection) -> Result<i64, Trouble> {
+pub fn identity(connection: &mut Connection) -> Result<i64, Trouble> {
     Ok(connection.first(IDENTITY, &[])?.map_or(0, |row| row.get(0)))
 }
 
 impl Core {
     /// Has charges taken back that former processes left in doubt, as far as they were applied.
-    pub(super) fn settle_left(&self, now: Moment) -> Result<(), OpenError> {
+    pub fn settle_left(&self, now: Moment) -> Result<(), OpenError> {
         let Some(journal) = &self.batches.journal else { return Ok(()) };
         let left = journal.take_over();
         let left = left.map_err(|error| OpenError::Start(format!("charges left in doubt: {error}")))?;
@@ -71,8 +71,14 @@ fn owed(journal: &Journal, link: &mut Link, left: Vec<SentCharge>, now: Moment) 
                 continue;
             }
         }
-        let receipt =
-            Receipt { charged: undo.credits, remaining: 0, replayed: false, caps: Vec::new(), undo };
+        let receipt = Receipt {
+            charged: undo.credits,
+            remaining: 0,
+            replayed: false,
+            paid_before: 0,
+            caps: Vec::new(),
+            undo,
+        };
         let work = Work::Refund { receipt, at: now, note: ANSWER_FAILED, doubt: Some(id) };
         owed.push(Job::new(work, Reply::Nobody));
     }

@@ -116,7 +116,7 @@ pub struct DatabaseStats {
 }
 
 impl PostgresBooks {
-    pub(super) fn database_stats(&self) -> DatabaseStats {
+    pub fn database_stats(&self) -> DatabaseStats {
         let core = &self.core;
         let lease = core.lease_until.lock().saturating_duration_since(Instant::now());
         let lag = core.followed_at.lock().elapsed();
@@ -132,7 +132,7 @@ impl PostgresBooks {
 
 impl Core {
     /// This server knows what others had changed until now.
-    pub(super) fn note_followed(&self) {
+    pub fn note_followed(&self) {
         *self.followed_at.lock() = Instant::now();
     }
 }

@@ -10,7 +10,7 @@ use postgres::Row;
 use crate::account::{AccountRecord, Balance};
 use crate::api_key::KeyHash;
 use crate::checkout::{Checkout, CheckoutId, Paid};
-use crate::claim::Remembered;
+use crate::claim::expires_at;
 use crate::codec::{DecodeError, Record};
 use crate::entry::{Entry, EntryKind};
 use crate::id::{AccountId, KeyId};
@@ -54,27 +54,27 @@ macro_rules! entry_columns {
         "number, account, key, kind, amount, balance, at, rows, cents, related, request_id, dataset, note"
     };
 }
-pub(super) use {account_columns, checkout_columns, entry_columns, key_columns};
+pub(crate) use {account_columns, checkout_columns, entry_columns, key_columns};
 
 /// A number as SQL has it.
-pub(super) fn signed(number: u64) -> i64 {
+pub fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A number as the books have it.
-pub(super) fn unsigned(number: i64) -> u64 {
+pub fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-pub(super) fn small(number: u32) -> i32 {
+pub fn small(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-pub(super) fn not_negative(number: i32) -> u32 {
+pub fn not_negative(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
 
-pub(super) fn id(account: AccountId) -> i64 {
+pub fn id(account: AccountId) -> i64 {
     signed(account.number())
 }
 
@@ -90,12 +90,12 @@ fn number(row: &Row, column: usize) -> u64 {
     unsigned(row.get(column))
 }
 
-pub(super) fn millis(moment: Option<Moment>) -> Option<i64> {
+pub fn millis(moment: Option<Moment>) -> Option<i64> {
     moment.map(Moment::unix_millis)
 }
 
 /// An account and what is beside its record; its open reservations are not among it.
-pub(super) fn account(row: &Row) -> Account {
+pub fn account(row: &Row) -> Account {
     let balance = Balance {
         credits: number(row, 4),
         has_bought: row.get(6),
@@ -117,7 +117,7 @@ pub(super) fn account(row: &Row) -> Account {
     }
 }
 
-pub(super) fn key(row: &Row) -> KeyRecord {
+pub fn key(row: &Row) -> KeyRecord {
     let hash: Vec<u8> = row.get(2);
     let datasets: Vec<String> = row.get(12);
     KeyRecord {
@@ -139,7 +139,7 @@ pub(super) fn key(row: &Row) -> KeyRecord {
     }
 }
 
-pub(super) fn checkout(row: &Row) -> Checkout {
+pub fn checkout(row: &Row) -> Checkout {
     let random: Vec<u8> = row.get(1);
     let paid = row.get::<_, Option<String>>(11).map(|payment| Paid {
         payment,
@@ -168,7 +168,7 @@ pub(super) fn checkout(row: &Row) -> Checkout {
     }
 }
 
-pub(super) fn entry(row: &Row) -> Result<Entry, Trouble> {
+pub fn entry(row: &Row) -> Result<Entry, Trouble> {
     let kind: &str = row.get(3);
     let known = KINDS.into_iter().find(|known| known.as_str() == kind);
     let kind = known.ok_or_else(|| Trouble::Refused(format!("an entry of the unknown kind `{kind}`")))?;
@@ -201,7 +201,7 @@ const KINDS: [EntryKind; 8] = [
 ];
 
 /// A line of `day, key, dataset, requests, rows, credits`.
-pub(super) fn usage_line(row: &Row) -> UsageLine {
+pub fn usage_line(row: &Row) -> UsageLine {
     UsageLine {
         day: UtcDay::from_unix_days(row.get(0)),
         key: KeyId::optional(number(row, 1)),
@@ -213,32 +213,32 @@ pub(super) fn usage_line(row: &Row) -> UsageLine {
 }
 
 /// A reservation of `record, delivered`; delivered rows are noted beside the record.
-pub(super) fn reservation(row: &Row) -> Result<ReservationRecord, Trouble> {
+pub fn reservation(row: &Row) -> Result<ReservationRecord, Trouble> {
     let bytes: Vec<u8> = row.get(0);
     let record: ReservationRecord = decoded(&bytes)?;
     Ok(ReservationRecord { delivered: number(row, 1), ..record })
 }
 
 /// The record that these bytes are.
-pub(super) fn decoded<R: Record + serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<R, Trouble> {
+pub fn decoded<R: Record + serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<R, Trouble> {
     R::decode(bytes).map_err(damaged)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is used in the place of an error")]
-pub(super) fn damaged(error: DecodeError) -> Trouble {
+pub fn damaged(error: DecodeError) -> Trouble {
     Trouble::Refused(format!("a record cannot be read: {error}"))
 }
 
 /// The columns of a record beside its key and its value.
 #[derive(Default)]
-pub(super) struct Beside {
-    pub(super) account: Option<i64>,
-    pub(super) email: Option<String>,
-    pub(super) until: Option<i64>,
+pub struct Beside {
+    pub account: Option<i64>,
+    pub email: Option<String>,
+    pub until: Option<i64>,
 }
 
 /// What stands beside a record.
-pub(super) fn beside(key: &[u8], value: &[u8]) -> Result<Beside, DecodeError> {
+pub fn beside(key: &[u8], value: &[u8]) -> Result<Beside, DecodeError> {
     let ended = |account: AccountId, end: Moment| Beside {
         account: Some(id(account)),
         until: Some(end.unix_millis()),
@@ -258,10 +258,6 @@ pub(super) fn beside(key: &[u8], value: &[u8]) -> Result<Beside, DecodeError> {
             let token = OneTimeToken::decode(value)?;
             ended(token.account, token.ends_at())
         }
-        key_space::FREE_USED | key_space::CLAIM | key_space::GRANT => {
-            let until = Remembered::decode(value)?.until;
-            Beside { until: Some(until.unix_millis()), ..Beside::default() }
-        }
-        _ => Beside::default(),
+        _ => Beside { until: expires_at(key, value)?.map(Moment::unix_millis), ..Beside::default() },
     })
 }

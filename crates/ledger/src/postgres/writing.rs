@@ -38,7 +38,7 @@ const RESERVATIONS: &str = "INSERT INTO reservation (id, account, server, key, c
     AS new (id, account, key, credits, delivered, claim, file, record) \
     ON CONFLICT (id) DO UPDATE SET file = excluded.file, record = excluded.record";
 const SETTLED: &str = "DELETE FROM reservation WHERE id = ANY ($1)";
-pub(super) const NEW_RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
+pub const NEW_RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
     unnest($1::bytea[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[])";
 const RECORDS: &str = "INSERT INTO record (key, account, email, until, value) SELECT * FROM \
     unnest($1::bytea[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[]) ON CONFLICT (key) DO UPDATE \
@@ -62,13 +62,13 @@ const FOLLOWED: [&[u8]; 4] = [key_space::API_KEY, key_space::LOGIN, key_space::S
 
 /// What operations have changed.
 #[derive(Default)]
-pub(super) struct Work {
-    pub(super) entries: Vec<Entry>,
-    pub(super) changes: Changes,
+pub struct Work {
+    pub entries: Vec<Entry>,
+    pub changes: Changes,
 }
 
 /// Writes everything. `tells` says whether other servers hear of the accounts at once.
-pub(super) fn write(
+pub fn write(
     rows: &Rows,
     server: i64,
     work: &Work,
@@ -86,7 +86,7 @@ pub(super) fn write(
 }
 
 /// Tells other servers to read these records again.
-pub(super) fn announce(connection: &mut Connection, keys: &[Vec<u8>]) -> Result<(), Trouble> {
+pub fn announce(connection: &mut Connection, keys: &[Vec<u8>]) -> Result<(), Trouble> {
     if keys.is_empty() {
         return Ok(());
     }
@@ -95,7 +95,7 @@ pub(super) fn announce(connection: &mut Connection, keys: &[Vec<u8>]) -> Result<
     connection.execute(CHANGED, &[&generation, &keys]).map(drop)
 }
 
-pub(super) fn write_entries(connection: &mut Connection, entries: &[Entry]) -> Result<(), Trouble> {
+pub fn write_entries(connection: &mut Connection, entries: &[Entry]) -> Result<(), Trouble> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -139,7 +139,7 @@ fn write_accounts(
 }
 
 /// Writes accounts, and how many entries each of them has more.
-pub(super) fn put_accounts(
+pub fn put_accounts(
     connection: &mut Connection,
     accounts: &[&Account],
     added: &[i64],
@@ -232,7 +232,7 @@ fn write_changes(
     write_records(connection, RECORDS, &others)
 }
 
-pub(super) fn write_usage(connection: &mut Connection, lines: &[(&[u8], &[u8])]) -> Result<(), Trouble> {
+pub fn write_usage(connection: &mut Connection, lines: &[(&[u8], &[u8])]) -> Result<(), Trouble> {
     if lines.is_empty() {
         return Ok(());
     }
@@ -287,7 +287,7 @@ fn write_reservations(
         .map(drop)
 }
 
-pub(super) fn write_records(
+pub fn write_records(
     connection: &mut Connection,
     text: &'static str,
     records: &[(&[u8], &[u8])],
@@ -308,7 +308,7 @@ pub(super) fn write_records(
     connection.execute(text, &[&keys, &accounts, &emails, &ends, &values]).map(drop)
 }
 
-pub(super) fn write_key(connection: &mut Connection, key: &KeyRecord) -> Result<(), Trouble> {
+pub fn write_key(connection: &mut Connection, key: &KeyRecord) -> Result<(), Trouble> {
     let limits = &key.limits;
     let [day, month] = [limits.credits_per_day, limits.credits_per_month].map(|cap| cap.map(signed));
     let hash = key.hash.bytes().as_slice();
@@ -335,7 +335,7 @@ pub(super) fn write_key(connection: &mut Connection, key: &KeyRecord) -> Result<
         .map(drop)
 }
 
-pub(super) fn write_checkout(connection: &mut Connection, checkout: &Checkout) -> Result<(), Trouble> {
+pub fn write_checkout(connection: &mut Connection, checkout: &Checkout) -> Result<(), Trouble> {
     let paid = checkout.paid.as_ref();
     connection
         .execute(

@@ -9,7 +9,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::Record;
+use super::codec::{DecodeError, Record};
+use super::key_space;
+use super::paid_view::PaidView;
 use mercato_base::clock::Moment;
 
 /// Paid rows of a response that is paid in full.
@@ -31,4 +33,15 @@ pub struct Remembered {
 
 impl Record for Remembered {
     const NAME: &'static str = "remembered payment";
+}
+
+/// When a record of a kind that expires does so; nothing for other kinds, and where nothing is left in it.
+pub fn expires_at(key: &[u8], value: &[u8]) -> Result<Option<Moment>, DecodeError> {
+    match key_space::kind(key) {
+        key_space::FREE_USED | key_space::CLAIM | key_space::GRANT => {
+            Remembered::decode(value).map(|remembered| Some(remembered.until))
+        }
+        key_space::PAID_VIEW => PaidView::decode(value).map(|view| view.until()),
+        _ => Ok(None),
+    }
 }

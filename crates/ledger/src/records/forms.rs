@@ -6,6 +6,7 @@ use super::codec::Record;
 use super::counter::{CounterNote, CounterSubject};
 use super::entry::{Entry, EntryKind};
 use super::id::{AccountId, KeyId, ReservationId};
+use super::paid_view::PaidView;
 use super::relation::{Relation, RelationKey};
 use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
 use super::usage::Usage;
@@ -19,6 +20,7 @@ use crate::login::Login;
 use crate::one_time_token::{OneTimeToken, TokenPurpose};
 use crate::password_hash::PasswordHash;
 use crate::price::Price;
+use crate::request::ViewRows;
 use crate::reversal::{Dispute, DisputeOutcome, Reversal};
 use crate::session_record::SessionRecord;
 use crate::token::TokenHash;
@@ -76,11 +78,12 @@ fn keeps_bytes_of_every_record() {
         dataset: "b".to_owned(),
         file: Some(ReservedFile { hash: [1; 16], is_promised: true }),
         claim: Some(ReservedClaim { key: [2; 16], body: [3; 16], paid_before: WHOLE }),
+        view: Some([10; 16]),
     };
     check!(
         ReservationRecord,
         reservation,
-        "010704000184fc0200ac02c69e8fbfbf6801610162010101010101010101010101010101010101010202020202020202020202020202020203030303030303030303030303030303ffffffffffffffffff01"
+        "010704000184fc0200ac02c69e8fbfbf6801610162010101010101010101010101010101010101010202020202020202020202020202020203030303030303030303030303030303ffffffffffffffffff01010a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
     );
     check!(Usage, Usage { requests: 1, rows: 128, credits: 0 }, "0101800100");
     let address = CounterSubject::Address([9; 16]);
@@ -94,6 +97,10 @@ fn keeps_bytes_of_every_record() {
         Remembered { until: AT, hash: [4; 16], paid_rows: Some(WHOLE) },
         "01c69e8fbfbf680404040404040404040404040404040401ffffffffffffffffff01"
     );
+    let mut view = PaidView::default();
+    view.pay(&ViewRows::These([300, 1, 7].into()), "a", AT, AT);
+    view.pay(&ViewRows::All, "b", Moment::from_unix_millis(0), AT);
+    check!(PaidView, view, "");
     let names = RelationKey { from: "a".to_owned(), to: "b".to_owned(), relation_type: "c".to_owned() };
     check!(
         Relation,

@@ -13,6 +13,7 @@
 //! R reservation                  reservation that is open
 //! I account, hash                idempotency claim, until it expires
 //! G account, hash                download that was paid, in full or in part, until it expires
+//! V account, hash                rows of a view that were paid on the site, until the last payment expires
 //! X expiry (ms), key             what expires when
 //! P provider, payment id         purchase; the texts are parted by a zero byte
 //! Y provider, payment id         what of a payment was refunded or disputed, and which checkout it paid
@@ -46,6 +47,7 @@ pub const RELATION: &[u8] = b"L";
 pub const FREE_USED: &[u8] = b"F";
 pub const CLAIM: &[u8] = b"I";
 pub const GRANT: &[u8] = b"G";
+pub const PAID_VIEW: &[u8] = b"V";
 pub const USAGE: &[u8] = b"U";
 const PAYMENT: &[u8] = b"P";
 pub const CHECKOUT: &[u8] = b"O";
@@ -151,6 +153,10 @@ pub fn claim(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
 
 pub fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
     [GRANT, &account.number().to_be_bytes(), hash].concat()
+}
+
+pub fn paid_view(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
+    [PAID_VIEW, &account.number().to_be_bytes(), hash].concat()
 }
 
 /// Stands under the moment at which the record under `key` expires.

@@ -1,18 +1,19 @@
 //! The records of the books, their keys and their bytes.
 
-pub(super) mod account;
-pub(super) mod changes;
-pub(super) mod claim;
-pub(super) mod codec;
-pub(super) mod counter;
-pub(super) mod entry;
+pub mod account;
+pub mod changes;
+pub mod claim;
+pub mod codec;
+pub mod counter;
+pub mod entry;
 #[cfg(test)]
 mod forms;
-pub(super) mod id;
-pub(super) mod key_space;
-pub(super) mod keys;
-pub(super) mod logins;
-pub(super) mod payments;
-pub(super) mod relation;
-pub(super) mod reservation_record;
-pub(super) mod usage;
+pub mod id;
+pub mod key_space;
+pub mod keys;
+pub mod logins;
+pub mod paid_view;
+pub mod payments;
+pub mod relation;
+pub mod reservation_record;
+pub mod usage;

@@ -47,6 +47,8 @@ pub struct ReservationRecord {
     /// The downloaded file; `None` for a stream.
     pub file: Option<ReservedFile>,
     pub claim: Option<ReservedClaim>,
+    /// The view that is paid once all of the response was written.
+    pub view: Option<[u8; 16]>,
 }
 
 impl ReservationRecord {

@@ -1,6 +1,6 @@
 //! What stands below the memtable: the checkpoint of local books, or the tables of a database within one transaction.
 
-use super::super::checkpoint::{Checkpoint, Pair, StoreError};
+use crate::checkpoint::{Checkpoint, Pair, StoreError};
 
 /// Records by key.
 pub trait Below: Send + Sync {

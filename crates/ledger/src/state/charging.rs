@@ -2,14 +2,14 @@
 //!
 //! Decides first and changes afterwards, so a refused operation leaves no trace.
 
-use super::super::account::Payment;
-use super::super::entry::{Entry, EntryKind};
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::request::{ChargeRequest, Receipt, Undo};
 use super::State;
 use super::claiming::{Claimed, a_day_after};
+use crate::account::Payment;
+use crate::entry::{Entry, EntryKind};
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
+use crate::request::{ChargeRequest, Receipt, Undo};
 use mercato_base::clock::Moment;
 
 impl State {
@@ -23,10 +23,14 @@ impl State {
             self.note_repetition(&key_space::claim(account, &claim.key))?;
             return self.sell(request, request.rows, None);
         }
-        let balance = self.account(account)?.record.balance;
-        let payment = balance.pay_query(request.rows, request.free_queries, request.at)?;
+        let paid_before = self.paid_rows_of(request)?;
+        let payment = self.price(request, paid_before)?;
         self.check_caps(account, request.key, payment.credits(), request.at)?;
         let mut receipt = self.sell(request, request.rows, Some(payment))?;
+        receipt.paid_before = paid_before;
+        if paid_before < request.rows {
+            receipt.undo.remembered.extend(self.remember_rows(request)?);
+        }
         if let Some(claim) = &request.claim {
             let key = key_space::claim(account, &claim.key);
             self.remember(&key, &claim.body, a_day_after(request.at));
@@ -35,12 +39,23 @@ impl State {
         Ok(receipt)
     }
 
+    /// The payment of the rows of an answer beyond those that were paid on the site. One that has no others costs nothing, and
+    /// no free query.
+    pub fn price(&mut self, request: &ChargeRequest, paid_before: u64) -> Result<Payment, ChargeError> {
+        if paid_before > 0 && paid_before >= request.rows {
+            return Ok(Payment::Credits(0));
+        }
+        let balance = self.account(request.account.id())?.record.balance;
+        balance.pay_query(request.rows.saturating_sub(paid_before), request.free_queries, request.at)
+    }
+
     /// Refunds a receipt and forgets its payment, unless a repetition under its key has given the rows for it: the first
     /// answer may fail, or its charge become known, after that.
     pub fn refund(&mut self, receipt: &Receipt, at: Moment, note: &str) -> Result<(), ChargeError> {
         let undo = &receipt.undo;
         self.account(undo.account)?;
-        for (key, _) in &undo.remembered {
+        let is_view = |key: &[u8]| key_space::kind(key) == key_space::PAID_VIEW;
+        for (key, _) in undo.remembered.iter().filter(|(key, _)| !is_view(key)) {
             if self.is_repeated(key)? {
                 return Ok(());
             }
@@ -48,6 +63,7 @@ impl State {
         self.discount_usage(undo)?;
         for (key, previous) in &undo.remembered {
             match previous {
+                _ if is_view(key) => self.forget_rows(key, &undo.request_id)?,
                 Some(previous) => self.put_back(key, previous)?,
                 None => self.written.changes.remove(key.clone()),
             }
@@ -72,7 +88,7 @@ impl State {
     }
 
     /// Takes the payment of so many rows, unless it was paid before, and counts the response.
-    pub(super) fn sell(
+    pub fn sell(
         &mut self,
         request: &ChargeRequest,
         rows: u64,
@@ -107,13 +123,13 @@ impl State {
     }
 
     /// The receipt of the charge.
-    pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
+    pub fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
         let remaining = self.account(undo.account)?.record.balance.credits;
-        Ok(Receipt { charged: undo.credits, remaining, replayed, caps, undo })
+        Ok(Receipt { charged: undo.credits, remaining, replayed, paid_before: 0, caps, undo })
     }
 
-    pub(super) fn use_free_query(
+    pub fn use_free_query(
         &mut self,
         account: AccountId,
         month: mercato_base::clock::UtcMonth,
@@ -126,6 +142,6 @@ impl State {
 }
 
 /// Credits as an amount. No account holds more than `BALANCE_CREDITS_MAX`, so nothing is cut off.
-pub(super) fn signed(credits: u64) -> i64 {
+pub fn signed(credits: u64) -> i64 {
     i64::try_from(credits).unwrap_or(i64::MAX)
 }

@@ -5,17 +5,17 @@
 //! record has the paid rows from the beginning of the response. A repeated response pays the rows beyond them, so all
 //! responses under one key together cost as much as the longest of them.
 
-use super::super::account::Payment;
-use super::super::claim::{REPEATED, Remembered, WHOLE};
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::progress::Outcome;
-use super::super::request::{ChargeRequest, ClaimKind, IdempotencyClaim, Replaced};
-use super::super::reservation_record::{ReservationRecord, ReservedClaim};
 use super::State;
+use crate::account::Payment;
+use crate::claim::{REPEATED, Remembered, WHOLE};
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
 use crate::limits::IDEMPOTENCY_HOURS;
+use crate::progress::Outcome;
+use crate::request::{ChargeRequest, ClaimKind, IdempotencyClaim, Replaced};
+use crate::reservation_record::{ReservationRecord, ReservedClaim};
 use mercato_base::clock::Moment;
 
 /// Whether an idempotency key has paid already.
@@ -29,10 +29,10 @@ pub enum Claimed {
 
 /// The start of a response: its claim, the payment of its unpaid rest, and whether it was paid before, in full or in
 /// part.
-pub(super) struct Begun {
-    pub(super) claim: Option<ReservedClaim>,
-    pub(super) payment: Payment,
-    pub(super) is_replayed: bool,
+pub struct Begun {
+    pub claim: Option<ReservedClaim>,
+    pub payment: Payment,
+    pub is_replayed: bool,
 }
 
 impl State {
@@ -64,11 +64,12 @@ impl State {
         }
     }
 
-    /// Begins a response: at the full `price`, or, under a key that was used for it, at the price of its unpaid rows.
-    /// A repeated response does not count as a free query.
-    pub(super) fn begin_answer(
+    /// Begins a response: at the full `price`, or, under a key that was used for it, at the price of its unpaid rows, of which
+    /// `paid_on_site` are none. A repeated response does not count as a free query.
+    pub fn begin_answer(
         &mut self,
         request: &ChargeRequest,
+        paid_on_site: u64,
         price: Result<Payment, ChargeError>,
     ) -> Result<Begun, ChargeError> {
         let Some(claim) = &request.claim else {
@@ -82,7 +83,8 @@ impl State {
         let payment = match paid {
             None => price?,
             Some(paid) => {
-                self.account(account)?.record.balance.pay_credits(request.rows.saturating_sub(paid))?
+                let unpaid = request.rows.saturating_sub(paid).saturating_sub(paid_on_site);
+                self.account(account)?.record.balance.pay_credits(unpaid)?
             }
         };
         let reserved = ReservedClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
@@ -90,7 +92,7 @@ impl State {
     }
 
     /// Remembers the paid rows of an ended response, for a day from the last payment.
-    pub(super) fn keep_claim(
+    pub fn keep_claim(
         &mut self,
         record: &ReservationRecord,
         outcome: Outcome,
@@ -116,18 +118,14 @@ impl State {
     }
 
     /// Makes sure that the key of a part of a file stands for that file.
-    pub(super) fn check_part(&mut self, request: &ChargeRequest) -> Result<(), ChargeError> {
+    pub fn check_part(&mut self, request: &ChargeRequest) -> Result<(), ChargeError> {
         let Some(claim) = &request.claim else { return Ok(()) };
         let claims = std::slice::from_ref(claim);
         self.paid_among(request.account.id(), ClaimKind::File, claims, request.at).map(drop)
     }
 
     /// Remembers that so many rows of a file were paid with a part of it. Returns the record before, to undo that.
-    pub(super) fn keep_part(
-        &mut self,
-        request: &ChargeRequest,
-        cost: u64,
-    ) -> Result<Option<Replaced>, ChargeError> {
+    pub fn keep_part(&mut self, request: &ChargeRequest, cost: u64) -> Result<Option<Replaced>, ChargeError> {
         let Some(claim) = &request.claim else { return Ok(None) };
         let account = request.account.id();
         let is_known = self.remembered_among(account, std::slice::from_ref(claim), request.at)?.is_some();
@@ -174,7 +172,7 @@ impl State {
     }
 
     /// Notes that what the payment under this key was for is answered again.
-    pub(super) fn note_repetition(&mut self, key: &[u8]) -> Result<(), ChargeError> {
+    pub fn note_repetition(&mut self, key: &[u8]) -> Result<(), ChargeError> {
         if let Some(first) = self.read::<Remembered>(key)?.filter(|first| first.paid_rows.is_none()) {
             self.keep(key, Remembered { paid_rows: Some(REPEATED), ..first });
         }
@@ -182,37 +180,37 @@ impl State {
     }
 
     /// Whether a page or a part of a file was answered again after it had been paid.
-    pub(super) fn is_repeated(&mut self, key: &[u8]) -> Result<bool, ChargeError> {
+    pub fn is_repeated(&mut self, key: &[u8]) -> Result<bool, ChargeError> {
         Ok(self.read::<Remembered>(key)?.is_some_and(|found| found.paid_rows == Some(REPEATED)))
     }
 
     /// Remembers a hash under a key.
-    pub(super) fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
+    pub fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
         self.keep(key, Remembered { until, hash: *hash, paid_rows: None });
     }
 
     /// Remembers something under a key until it expires.
-    pub(super) fn keep(&mut self, key: &[u8], remembered: Remembered) {
+    pub fn keep(&mut self, key: &[u8], remembered: Remembered) {
         self.written.changes.put(key.to_vec(), remembered.encode());
         self.written.changes.put(key_space::expiry(remembered.until, key), Vec::new());
     }
 
     /// Restores the former record of a key.
-    pub(super) fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
+    pub fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
         let remembered = self.decoded(Remembered::decode(previous))?;
         self.keep(key, remembered);
         Ok(())
     }
 
     /// The hash that is remembered under a key, unless it has expired.
-    pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
+    pub fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
         let remembered = self.read::<Remembered>(key)?.filter(|remembered| now < remembered.until);
         Ok(remembered.map(|remembered| remembered.hash))
     }
 }
 
 /// How long a key is remembered that paid at this moment.
-pub(super) fn a_day_after(payment: Moment) -> Moment {
+pub fn a_day_after(payment: Moment) -> Moment {
     payment.plus_seconds(IDEMPOTENCY_HOURS * 3_600)
 }
 

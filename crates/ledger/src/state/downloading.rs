@@ -13,22 +13,24 @@
 //!
 //! Does not depend on formats.
 
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::request::{DownloadRequest, Receipt, Reserved};
-use super::super::reservation_record::{ReservationRecord, ReservedFile};
 use super::State;
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
 use crate::limits::DOWNLOAD_GRANT_HOURS;
+use crate::request::{DownloadRequest, Receipt, Reserved};
+use crate::reservation_record::{ReservationRecord, ReservedFile};
 use mercato_base::clock::Moment;
 
 impl State {
     /// Sets aside the price of a whole file.
     pub fn reserve_download(&mut self, request: &DownloadRequest) -> Result<Reserved, ChargeError> {
         let charge = &request.charge;
-        let price = self.open(charge.account.id())?.record.balance.pay_credits(charge.rows);
-        let begun = self.begin_answer(charge, price)?;
+        let balance = self.open(charge.account.id())?.record.balance;
+        let paid_before = self.paid_rows_of(charge)?;
+        let price = balance.pay_credits(charge.rows.saturating_sub(paid_before));
+        let begun = self.begin_answer(charge, paid_before, price)?;
         self.set_aside(charge, &begun, Some(ReservedFile { hash: request.file(), is_promised: false }))
     }
 
@@ -47,7 +49,8 @@ impl State {
         if self.promise(account, &hash) {
             return self.sell(charge, 0, None);
         }
-        let cost = known.map_or(charge.rows, |unpaid| unpaid.min(charge.rows));
+        let unpaid = charge.rows.saturating_sub(self.paid_rows_of(charge)?);
+        let cost = known.map_or(unpaid, |known| known.min(unpaid));
         let payment = self.account(account)?.record.balance.pay_credits(cost)?;
         self.check_caps(account, charge.key, cost, at)?;
         let mut receipt = self.sell(charge, cost, Some(payment))?;
@@ -59,7 +62,7 @@ impl State {
     }
 
     /// Remembers the paid rows of a file, unless more rows are remembered.
-    pub(super) fn note_paid(
+    pub fn note_paid(
         &mut self,
         account: AccountId,
         hash: &[u8; 16],

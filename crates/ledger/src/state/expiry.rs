@@ -1,16 +1,16 @@
-//! Removes expired records from the checkpoint: idempotency claims, paid downloads, request counters of past days,
+//! Removes expired records from the checkpoint: idempotency claims, paid downloads and views, request counters of past days,
 //! sessions and one-time tokens.
 //!
 //! Readers check the expiry of a record, so removals need no log. Entries never expire. The current time is the
 //! latest time of any operation.
 
-use super::super::changes::Changes;
-use super::super::claim::Remembered;
-use super::super::codec::Record;
-use super::super::counter::CounterNote;
-use super::super::error::ChargeError;
-use super::super::key_space;
 use super::State;
+use crate::changes::Changes;
+use crate::claim::expires_at;
+use crate::codec::Record;
+use crate::counter::CounterNote;
+use crate::error::ChargeError;
+use crate::key_space;
 use crate::limits::EXPIRED_PER_ROUND_MAX;
 
 impl State {
@@ -25,7 +25,9 @@ impl State {
                 break;
             }
             // A later payment may have moved the end; then another expiry record stands for it.
-            if self.read::<Remembered>(key)?.is_some_and(|remembered| remembered.until <= until) {
+            if let Some(value) = self.get(key)?
+                && self.decoded(expires_at(key, &value))?.is_none_or(|end| end <= until)
+            {
                 gone.remove(key.to_vec());
             }
             gone.remove(expiry);

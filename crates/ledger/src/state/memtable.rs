@@ -9,23 +9,23 @@
 
 use std::sync::Arc;
 
-use super::super::changes::Changes;
+use crate::changes::Changes;
 
 /// Changes that the checkpoint does not hold yet.
 #[derive(Debug, Default)]
-pub(super) struct Memtable {
+pub struct Memtable {
     active: Changes,
     sealed: Option<Arc<Changes>>,
 }
 
 impl Memtable {
     /// The change of a key: none, its removal or its value.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.active.get(key).or_else(|| self.sealed.as_ref()?.get(key))
     }
 
     /// The changes of keys with `prefix`, from this key on: sealed ones first.
-    pub(super) fn range<'m>(
+    pub fn range<'m>(
         &'m self,
         prefix: &'m [u8],
         from: &'m [u8],
@@ -37,17 +37,17 @@ impl Memtable {
         self.sealed.as_deref().into_iter().flat_map(of_prefix).chain(of_prefix(&self.active))
     }
 
-    pub(super) fn absorb(&mut self, changes: Changes) {
+    pub fn absorb(&mut self, changes: Changes) {
         self.active.absorb(changes);
     }
 
     /// Records that wait for the next checkpoint.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.active.len()
     }
 
     /// The changes for the next checkpoint; nothing while the one before is being written.
-    pub(super) fn seal(&mut self) -> Option<Arc<Changes>> {
+    pub fn seal(&mut self) -> Option<Arc<Changes>> {
         if self.sealed.is_some() {
             return None;
         }
@@ -57,7 +57,7 @@ impl Memtable {
     }
 
     /// Drops the sealed changes, which the checkpoint now holds.
-    pub(super) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.sealed = None;
     }
 }

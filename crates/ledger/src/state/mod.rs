@@ -20,6 +20,7 @@ mod purchasing;
 mod relating;
 mod reserving;
 mod spending;
+mod viewing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -45,38 +46,38 @@ use memtable::Memtable;
 use mercato_base::clock::Moment;
 use spending::Spent;
 
-pub(super) use below::Below;
-pub(super) use loading::{LiveStreams, Loading};
-pub(super) use part::{Next, Part, SpentOnDay};
-pub(super) use payload::{Read, Written, read_batch};
+pub use below::Below;
+pub use loading::{LiveStreams, Loading};
+pub use part::{Next, Part, SpentOnDay};
+pub use payload::{Read, Written, read_batch};
 
 /// An account and its reserved credits.
-pub(super) struct Account {
-    pub(super) record: AccountRecord,
-    pub(super) reserved: u64,
+pub struct Account {
+    pub record: AccountRecord,
+    pub reserved: u64,
     /// Its open reservations.
-    pub(super) open: BTreeSet<ReservationId>,
+    pub open: BTreeSet<ReservationId>,
     /// When it was closed.
-    pub(super) closed_at: Option<Moment>,
+    pub closed_at: Option<Moment>,
     /// How often it was changed, where several servers change it; else zero.
-    pub(super) version: u64,
+    pub version: u64,
 }
 
 impl Account {
     /// An account of which nothing is set aside.
-    pub(super) const fn new(record: AccountRecord) -> Account {
+    pub const fn new(record: AccountRecord) -> Account {
         Account { record, reserved: 0, open: BTreeSet::new(), closed_at: None, version: 0 }
     }
 }
 
 /// An open reservation and the stream that it pays for.
-pub(super) struct OpenReservation {
-    pub(super) record: ReservationRecord,
-    pub(super) progress: Arc<Progress>,
+pub struct OpenReservation {
+    pub record: ReservationRecord,
+    pub progress: Arc<Progress>,
 }
 
 /// The state of the books.
-pub(super) struct State {
+pub struct State {
     path: PathBuf,
     directory: Arc<Directory>,
     below: Arc<dyn Below>,
@@ -142,31 +143,31 @@ impl State {
     }
 
     /// The number that the next record gets.
-    pub(super) const fn next_sequence(&self) -> u64 {
+    pub const fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
     /// The latest moment that an operation brought along.
-    pub(super) const fn latest(&self) -> Moment {
+    pub const fn latest(&self) -> Moment {
         self.latest
     }
 
     /// Notes a record that changes nothing, so that writing it shows whether the books can be written.
-    pub(super) fn prove_writable(&mut self) {
+    pub fn prove_writable(&mut self) {
         let latest = self.latest.unix_millis().to_be_bytes().to_vec();
         self.written.changes.put(key_space::recovered_at(), latest);
     }
 
     /// Entries in the books.
-    pub(super) const fn entries(&self) -> u64 {
+    pub const fn entries(&self) -> u64 {
         self.entries
     }
 
-    pub(super) fn open_reservations(&self) -> usize {
+    pub fn open_reservations(&self) -> usize {
         self.reservations.len()
     }
 
-    pub(super) fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
+    pub fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
         self.accounts.get(&id).ok_or(ChargeError::UnknownAccount { account: id })
     }
 
@@ -181,11 +182,11 @@ impl State {
     }
 
     /// Every account, in no order.
-    pub(super) fn accounts(&self) -> impl Iterator<Item = &AccountRecord> {
+    pub fn accounts(&self) -> impl Iterator<Item = &AccountRecord> {
         self.accounts.values().map(|account| &account.record)
     }
 
-    pub(super) fn reservations(&self) -> impl Iterator<Item = &ReservationRecord> {
+    pub fn reservations(&self) -> impl Iterator<Item = &ReservationRecord> {
         self.reservations.values().map(|open| &open.record)
     }
 
@@ -197,7 +198,7 @@ impl State {
 
     /// The records of the operation, to be appended to the log; `None` if it changed nothing. An operation that met a
     /// damaged record fails; if it has changed nothing, only this operation fails.
-    pub(super) fn take_written(&mut self) -> Result<Option<Written>, StoreError> {
+    pub fn take_written(&mut self) -> Result<Option<Written>, StoreError> {
         let is_unchanged =
             self.written.is_empty() && self.changed_accounts.is_empty() && self.changed_keys.is_empty();
         match self.failure.take() {
@@ -220,7 +221,7 @@ impl State {
     }
 
     /// Publishes all changes up to this sequence number, which are in the log.
-    pub(super) fn appended(&mut self, written: Written, last: u64) {
+    pub fn appended(&mut self, written: Written, last: u64) {
         self.next_sequence = last + 1;
         self.memtable.absorb(written.changes);
         self.publish();
@@ -247,17 +248,17 @@ impl State {
     }
 
     /// The changes for the next checkpoint, up to the newest operation; `None` while a checkpoint is being written.
-    pub(super) fn seal(&mut self) -> Option<Arc<Changes>> {
+    pub fn seal(&mut self) -> Option<Arc<Changes>> {
         self.memtable.seal()
     }
 
     /// Drops the sealed changes, which the checkpoint now holds.
-    pub(super) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.memtable.release();
     }
 
     /// Records that wait for the next checkpoint.
-    pub(super) fn unwritten(&self) -> usize {
+    pub fn unwritten(&self) -> usize {
         self.memtable.len()
     }
 

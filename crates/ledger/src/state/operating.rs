@@ -2,20 +2,20 @@
 //!
 //! Checks every text and number before anything changes. Never sees a plain key.
 
-use super::super::account::AccountRecord;
-use super::super::changes::Changes;
-use super::super::codec::Record;
-use super::super::counter::CounterNote;
-use super::super::error::ChargeError;
-use super::super::id::{AccountId, KeyId};
-use super::super::key_limits::{Change, KeyLimits, LimitsChange};
-use super::super::key_record::KeyRecord;
-use super::super::key_space;
-use super::super::request::NewKey;
 use super::{Account, State};
+use crate::account::AccountRecord;
+use crate::changes::Changes;
+use crate::codec::Record;
+use crate::counter::CounterNote;
+use crate::error::ChargeError;
+use crate::id::{AccountId, KeyId};
+use crate::key_limits::{Change, KeyLimits, LimitsChange};
+use crate::key_record::KeyRecord;
+use crate::key_space;
 use crate::limits::{
     ACCOUNTS_MAX, DATASETS_PER_KEY_MAX, KEY_GRACE_SECONDS_MAX, KEYS_MAX, KEYS_PER_ACCOUNT_MAX, TEXT_BYTES_MAX,
 };
+use crate::request::NewKey;
 use mercato_base::clock::Moment;
 
 impl State {
@@ -24,7 +24,7 @@ impl State {
         self.open_account(name.to_owned(), now)
     }
 
-    pub(super) fn open_account(&mut self, name: String, now: Moment) -> Result<AccountId, ChargeError> {
+    pub fn open_account(&mut self, name: String, now: Moment) -> Result<AccountId, ChargeError> {
         if self.accounts.len() >= ACCOUNTS_MAX {
             return Err(invalid("account", format!("a ledger holds at most {ACCOUNTS_MAX} accounts")));
         }
@@ -72,7 +72,7 @@ impl State {
         Ok(self.take_in_key(record))
     }
 
-    pub(super) fn take_in_key(&mut self, record: KeyRecord) -> KeyId {
+    pub fn take_in_key(&mut self, record: KeyRecord) -> KeyId {
         let id = record.id;
         self.key_handles.insert(record.hash.handle());
         *self.keys_of.entry(record.account).or_default() += 1;
@@ -196,7 +196,7 @@ fn check_datasets(limits: &KeyLimits) -> Result<(), ChargeError> {
     limits.datasets.iter().try_for_each(|dataset| check_text("datasets", dataset, 1))
 }
 
-pub(super) fn check_text(field: &'static str, text: &str, length_min: usize) -> Result<(), ChargeError> {
+pub fn check_text(field: &'static str, text: &str, length_min: usize) -> Result<(), ChargeError> {
     if text.len() < length_min || text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
         let rule = format!(
             "{length_min} to {TEXT_BYTES_MAX} bytes without control characters, found {}",
@@ -207,7 +207,7 @@ pub(super) fn check_text(field: &'static str, text: &str, length_min: usize) -> 
     Ok(())
 }
 
-pub(super) fn invalid(field: &'static str, rule: String) -> ChargeError {
+pub fn invalid(field: &'static str, rule: String) -> ChargeError {
     ChargeError::Invalid { field, rule }
 }
 

@@ -6,23 +6,23 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::changes::Changes;
-use super::super::checkpoint::StoreError;
-use super::super::codec::{DecodeError, Record};
-use super::super::directory::Directory;
-use super::super::entry::Entry;
-use super::super::id::KeyId;
-use super::super::key_record::KeyRecord;
-use super::super::key_space;
-use super::super::login::Login;
-use super::super::one_time_token::OneTimeToken;
-use super::super::progress::Progress;
-use super::super::relation::Relation;
-use super::super::reservation_record::ReservationRecord;
-use super::super::session_record::SessionRecord;
 use super::below::Below;
 use super::spending::Spent;
 use super::{Account, OpenReservation, State};
+use crate::changes::Changes;
+use crate::checkpoint::StoreError;
+use crate::codec::{DecodeError, Record};
+use crate::directory::Directory;
+use crate::entry::Entry;
+use crate::id::KeyId;
+use crate::key_record::KeyRecord;
+use crate::key_space;
+use crate::login::Login;
+use crate::one_time_token::OneTimeToken;
+use crate::progress::Progress;
+use crate::relation::Relation;
+use crate::reservation_record::ReservationRecord;
+use crate::session_record::SessionRecord;
 use mercato_base::clock::{Moment, UtcDay, UtcMonth};
 
 /// The numbers that new records get.

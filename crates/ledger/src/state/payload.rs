@@ -10,18 +10,18 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::changes::{Change, Changes, split};
-use super::super::codec::{DecodeError, Record};
-use super::super::entry::Entry;
-use super::super::error::OpenError;
-use super::super::log::Batch;
+use crate::changes::{Change, Changes, split};
+use crate::codec::{DecodeError, Record};
+use crate::entry::Entry;
+use crate::error::OpenError;
+use crate::log::Batch;
 
 /// The records written by one operation.
 #[derive(Default)]
 pub struct Written {
     entries: u64,
     encoded: Vec<u8>,
-    pub(super) changes: Changes,
+    pub changes: Changes,
 }
 
 impl Written {
@@ -30,11 +30,11 @@ impl Written {
         self.entries += 1;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries == 0 && self.changes.is_empty()
     }
 
-    pub(super) const fn entries(&self) -> u64 {
+    pub const fn entries(&self) -> u64 {
         self.entries
     }
 
@@ -44,7 +44,7 @@ impl Written {
     }
 
     /// The entries, numbered from `first` on, and the changes.
-    pub(super) fn into_parts(self, first: u64) -> Result<(Vec<Entry>, Changes), DecodeError> {
+    pub fn into_parts(self, first: u64) -> Result<(Vec<Entry>, Changes), DecodeError> {
         let (mut entries, mut rest) = (Vec::new(), self.encoded.as_slice());
         for place in 0..self.entries {
             let (mut entry, behind) = Entry::<String>::take(rest)?;
@@ -91,10 +91,10 @@ pub fn read_batch<'b, Text: Serialize + Deserialize<'b>>(
     Ok(())
 }
 
-pub(super) fn record_error(path: &Path, source: DecodeError) -> OpenError {
+pub fn record_error(path: &Path, source: DecodeError) -> OpenError {
     OpenError::Record { directory: path.to_owned(), source }
 }
 
-pub(super) fn contradiction(path: &Path, finding: String) -> OpenError {
+pub fn contradiction(path: &Path, finding: String) -> OpenError {
     OpenError::Unbalanced { directory: path.to_owned(), finding }
 }

@@ -4,22 +4,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::codec::Record;
-use super::super::entry::{Entry, EntryKind};
-use super::super::error::ChargeError;
-use super::super::id::AccountId;
-use super::super::key_space;
-use super::super::request::{CreditRequest, PaymentId, Purchase};
 use super::charging::signed;
 use super::operating::{check_text, invalid};
 use super::{Account, State};
+use crate::codec::Record;
+use crate::entry::{Entry, EntryKind};
+use crate::error::ChargeError;
+use crate::id::AccountId;
+use crate::key_space;
 use crate::limits::{
     BALANCE_CREDITS_MAX, CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX, PROVIDER_BYTES_MAX,
 };
+use crate::request::{CreditRequest, PaymentId, Purchase};
 
 /// The record of a purchase under its payment id.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Entered {
+pub struct Entered {
     account: AccountId,
     credits: u64,
     cents: u64,
@@ -27,7 +27,7 @@ pub(super) struct Entered {
 }
 
 impl Entered {
-    pub(super) fn is_of(&self, account: AccountId, credits: u64, cents: u64) -> bool {
+    pub fn is_of(&self, account: AccountId, credits: u64, cents: u64) -> bool {
         (self.account, self.credits, self.cents) == (account, credits, cents)
     }
 }
@@ -94,7 +94,7 @@ fn list_price(credits: u64) -> u64 {
 }
 
 /// Refuses a number of credits that an account cannot receive.
-pub(super) fn check_credits(account: &Account, credits: u64) -> Result<(), ChargeError> {
+pub fn check_credits(account: &Account, credits: u64) -> Result<(), ChargeError> {
     if credits == 0 || credits > CREDITS_PER_PURCHASE_MAX {
         return Err(invalid("credits", format!("1 to {CREDITS_PER_PURCHASE_MAX}, found {credits}")));
     }
@@ -105,12 +105,12 @@ pub(super) fn check_credits(account: &Account, credits: u64) -> Result<(), Charg
     Ok(())
 }
 
-pub(super) fn check_payment(payment: &PaymentId) -> Result<(), ChargeError> {
+pub fn check_payment(payment: &PaymentId) -> Result<(), ChargeError> {
     check_provider(&payment.provider)?;
     check_text("reference", &payment.id, 1)
 }
 
-pub(super) fn check_provider(provider: &str) -> Result<(), ChargeError> {
+pub fn check_provider(provider: &str) -> Result<(), ChargeError> {
     check_text("provider", provider, 1)?;
     if provider.len() > PROVIDER_BYTES_MAX {
         let rule = format!("at most {PROVIDER_BYTES_MAX} bytes, found {}", provider.len());

@@ -2,14 +2,14 @@
 //!
 //! Does not depend on the catalog: handlers filter relations by published datasets.
 
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::key_space;
-use super::super::relation::{Relation, RelationKey};
-use super::super::request::Removal;
 use super::State;
 use super::operating::invalid;
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::key_space;
 use crate::limits::{RELATIONS_MAX, RELATIONS_PER_DATASET_MAX};
+use crate::relation::{Relation, RelationKey};
+use crate::request::Removal;
 use mercato_base::clock::Moment;
 
 impl State {

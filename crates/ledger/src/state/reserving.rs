@@ -6,20 +6,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use super::super::account::Payment;
-use super::super::codec::Record;
-use super::super::entry::{Entry, EntryKind};
-use super::super::error::{ChargeError, Unavailable};
-use super::super::id::{AccountId, ReservationId};
-use super::super::key_space;
-use super::super::progress::{Outcome, Progress};
-use super::super::request::{ChargeRequest, Receipt, Reserved, Undo};
-use super::super::reservation_record::{ReservationRecord, ReservedFile};
 use super::charging::signed;
 use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::{Account, OpenReservation, State};
+use crate::account::Payment;
+use crate::codec::Record;
+use crate::entry::{Entry, EntryKind};
+use crate::error::{ChargeError, Unavailable};
+use crate::id::{AccountId, ReservationId};
+use crate::key_space;
 use crate::limits::{OPEN_RESERVATIONS_MAX, SETTLEMENTS_PER_BATCH_MAX};
+use crate::progress::{Outcome, Progress};
+use crate::request::{ChargeRequest, Receipt, Reserved, Undo};
+use crate::reservation_record::{ReservationRecord, ReservedFile};
 
 /// Progress notes in one batch of the log.
 const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
@@ -27,14 +27,15 @@ const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
 impl State {
     /// Reserves the highest price of a stream.
     pub fn reserve(&mut self, request: &ChargeRequest) -> Result<Reserved, ChargeError> {
-        let balance = self.open(request.account.id())?.record.balance;
-        let price = balance.pay_query(request.rows, request.free_queries, request.at);
-        let begun = self.begin_answer(request, price)?;
+        self.open(request.account.id())?;
+        let paid_before = self.paid_rows_of(request)?;
+        let price = self.price(request, paid_before);
+        let begun = self.begin_answer(request, paid_before, price)?;
         self.set_aside(request, &begun, None)
     }
 
     /// Takes the payment and opens a reservation for it.
-    pub(super) fn set_aside(
+    pub fn set_aside(
         &mut self,
         request: &ChargeRequest,
         begun: &Begun,
@@ -44,6 +45,9 @@ impl State {
             return Err(Unavailable::Busy.into());
         }
         let Begun { claim, payment, is_replayed } = *begun;
+        // What costs nothing prolongs no payment.
+        let view =
+            request.view.as_ref().filter(|viewed| viewed.is_remembered && payment != Payment::Credits(0));
         let (account, key, at) = (request.account.id(), request.key, request.at);
         self.check_caps(account, key, payment.credits(), at)?;
         self.latest = self.latest.max(at);
@@ -75,6 +79,7 @@ impl State {
             dataset,
             file,
             claim,
+            view: view.map(|viewed| viewed.view),
         };
         let (credits, paid_before) = (record.credits(), record.paid_before());
         let progress = Progress::new(at);
@@ -100,18 +105,21 @@ impl State {
         let record = open.record.clone();
         let outcome = outcome.of(record.payment);
         self.latest = self.latest.max(outcome.at);
+        let view = record.view.filter(|_| outcome.is_view);
+        let paid_before = self.paid_before_settling(&record, view, outcome)?;
         let is_promised = !outcome.is_waived && record.file.is_some_and(|file| file.is_promised);
         let (sold, free_month) = match record.payment {
             Payment::Credits(reserved) if is_promised => (reserved, None),
-            Payment::Credits(reserved) => {
-                (outcome.rows.saturating_sub(record.paid_before()).min(reserved), None)
-            }
+            Payment::Credits(reserved) => (outcome.rows.saturating_sub(paid_before).min(reserved), None),
             Payment::FreeQuery(month) => (0, Some(month)),
         };
         if let Some(file) = record.file {
             self.note_paid(record.account, &file.hash, sold, record.credits() - sold, outcome.at)?;
         }
         self.keep_claim(&record, outcome, sold, is_promised)?;
+        if let Some(view) = view {
+            self.remember_view(record.account, view, &record.request_id, outcome.at)?;
+        }
         if record.sequence > 0 {
             let back = signed(record.credits() - sold);
             self.append(Entry {
@@ -136,6 +144,20 @@ impl State {
             self.count_usage(&undo)?;
         }
         self.receipt(undo, false).map(Some)
+    }
+
+    /// Rows of a response that were paid before: under its key, and, where it has all rows of a view, on the site.
+    fn paid_before_settling(
+        &mut self,
+        record: &ReservationRecord,
+        view: Option<[u8; 16]>,
+        outcome: Outcome,
+    ) -> Result<u64, ChargeError> {
+        let on_site = match view {
+            Some(view) => self.paid_of_view(record.account, view, outcome.rows, outcome.at)?,
+            None => 0,
+        };
+        Ok(record.paid_before().saturating_add(on_site))
     }
 
     fn close_reservation(&mut self, record: &ReservationRecord) {

@@ -5,32 +5,32 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::codec::Record;
-use super::super::error::ChargeError;
-use super::super::id::{AccountId, KeyId};
-use super::super::key_limits::{CapPeriod, CapStanding, KeyLimits};
-use super::super::key_space;
-use super::super::request::Undo;
-use super::super::reservation_record::ReservationRecord;
-use super::super::usage::{Usage, UsageLine};
 use super::State;
+use crate::codec::Record;
+use crate::error::ChargeError;
+use crate::id::{AccountId, KeyId};
+use crate::key_limits::{CapPeriod, CapStanding, KeyLimits};
+use crate::key_space;
 use crate::limits::ENTRIES_PER_PAGE_MAX;
+use crate::request::Undo;
+use crate::reservation_record::ReservationRecord;
+use crate::usage::{Usage, UsageLine};
 use mercato_base::clock::{Moment, UtcDay, UtcMonth};
 
 /// Credits that a key has spent in a month, by day.
-pub(super) struct Spent {
-    pub(super) month: UtcMonth,
-    pub(super) by_day: BTreeMap<UtcDay, u64>,
+pub struct Spent {
+    pub month: UtcMonth,
+    pub by_day: BTreeMap<UtcDay, u64>,
 }
 
 impl State {
     /// Counts a response.
-    pub(super) fn count_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
+    pub fn count_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
         self.change_usage(given, Usage::add, u64::saturating_add)
     }
 
     /// Takes back a counted response.
-    pub(super) fn discount_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
+    pub fn discount_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
         self.change_usage(given, Usage::subtract, u64::saturating_sub)
     }
 
@@ -58,7 +58,7 @@ impl State {
     }
 
     /// Refuses a price above a cap of the key. Credits of its open reservations count as spent.
-    pub(super) fn check_caps(
+    pub fn check_caps(
         &mut self,
         account: AccountId,
         key: Option<KeyId>,

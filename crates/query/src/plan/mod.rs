@@ -19,7 +19,6 @@ use crate::plan::predicate::Filter;
 use crate::plan::resolve::{ResolveError, column_named, resolve};
 use crate::plan::sort_support::SortSupport;
 use crate::request::cursor::{Binding, Cursor, invalid};
-use crate::request::filter::Expression;
 use crate::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::request::{QueryRequest, SortDirection};
 use crate::work_limit::{SearchError, Stop, WorkLimit};
@@ -127,7 +126,7 @@ pub fn plan<'t>(
         errors.truncate(VALIDATION_ERRORS_MAX);
         return Err(QueryError::Invalid(errors));
     }
-    let filter_text = request.filters.as_ref().map_or_else(String::new, Expression::canonical);
+    let filter_text = request.filter_text();
     let sort = sort.flatten();
     let query_hash = hash(identity, &filter_text, request, nan_moved(request, table, sort));
     let start = start(request, table, sort, query_hash).map_err(|error| QueryError::Invalid(vec![error]))?;
@@ -277,6 +276,18 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn offset(&self) -> u64 {
         if let Start::Offset(offset) = self.start { offset } else { 0 }
+    }
+
+    /// The filters in a canonical form.
+    #[must_use]
+    pub fn filter_text(&self) -> &str {
+        &self.filter_text
+    }
+
+    /// Whether the rows begin with the first one that matches.
+    #[must_use]
+    pub fn is_from_start(&self) -> bool {
+        matches!(self.start, Start::Offset(0))
     }
 
     /// Whether the request wants its matches counted at any cost.

@@ -115,6 +115,12 @@ impl QueryRequest {
         (request, errors.into_iter().map(for_parameter).collect())
     }
 
+    /// The filters in a canonical form: requests with the same text match the same rows. Empty without filters.
+    #[must_use]
+    pub fn filter_text(&self) -> String {
+        self.filters.as_ref().map_or_else(String::new, Expression::canonical)
+    }
+
     /// The requested number of rows.
     #[must_use]
     pub fn limit(&self) -> u64 {

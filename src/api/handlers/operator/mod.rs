@@ -13,11 +13,11 @@ use crate::api::route::{Guard, Route};
 use mercato_ledger::{DatabaseStats, Health};
 use mercato_web::{ApiError, Method, Response, ResponseBuffer};
 
-/// Paths of this file.
-pub const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics),
-    Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload),
-];
+/// The path that Prometheus reads.
+pub const METRICS: &[Route] = &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics)];
+
+/// Further paths of this file.
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload)];
 
 fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;

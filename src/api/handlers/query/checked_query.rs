@@ -6,7 +6,7 @@ use crate::api::handlers::query::query_input::not_planned;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::COUNT_TOLD_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
-use mercato_ledger::Receipt;
+use mercato_ledger::{Receipt, ViewRows, Viewed};
 use mercato_query::{Count, Page, Plan, QueryRequest, SearchError};
 use mercato_web::ApiError;
 
@@ -48,6 +48,11 @@ impl<'q> CheckedQuery<'q> {
     /// The plan of the query.
     pub fn plan(&self) -> &Plan<'q> {
         &self.plan
+    }
+
+    /// Rows of the view that the query is of: of this version, with these filters.
+    pub fn viewed(&self, rows: ViewRows) -> Viewed {
+        viewed(self.slug, self.version, self.plan.filter_text(), rows)
     }
 
     /// The rows of one page.
@@ -108,4 +113,9 @@ impl<'q> CheckedQuery<'q> {
     pub fn damaged(&self, error: &FormatError) -> ApiError {
         damaged(self.app, self.slug, self.version, &error.to_string())
     }
+}
+
+/// Rows of the view of a version, with these filters in their canonical form.
+pub fn viewed(slug: &str, version: &DatasetVersion, filters: &str, rows: ViewRows) -> Viewed {
+    Viewed::new(slug, &version.table.fingerprint().to_string(), filters, rows)
 }

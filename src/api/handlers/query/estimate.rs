@@ -9,12 +9,12 @@ use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
 use crate::api::handlers::catalog::dataset_version;
-use crate::api::handlers::query::checked_query::{CheckedQuery, ToldRows};
+use crate::api::handlers::query::checked_query::{CheckedQuery, ToldRows, viewed};
 use crate::api::handlers::query::query_input::Asked;
 use crate::api::handlers::query::uncharged;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::api::route::{Guard, Route};
-use mercato_ledger::Spending;
+use mercato_ledger::{Spending, ViewRows};
 use mercato_query::Purpose;
 use mercato_web::{ApiError, Method, Response};
 
@@ -47,19 +47,27 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let asked = asked.or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
-    let (rows, spending) = match asked.purpose() {
+    let (rows, spending, view) = match asked.purpose() {
         Purpose::Download => {
             verified(&app.catalog, dataset.slug(), &version)?;
-            (ToldRows { at_most: version.table.row_count().into(), at_least: None }, Spending::Download)
+            let rows = ToldRows { at_most: version.table.row_count().into(), at_least: None };
+            (rows, Spending::Download, viewed(dataset.slug(), &version, "", ViewRows::All))
         }
         Purpose::Page | Purpose::Stream => {
             let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
-            (query.told_rows()?, Spending::Rows { limit: query.plan().limit() })
+            let (rows, limit) = (query.told_rows()?, query.plan().limit());
+            let is_whole = query.plan().is_from_start() && rows.at_least.is_none() && rows.at_most < limit;
+            let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
+            (rows, Spending::Rows { limit }, query.viewed(of_view))
         }
     };
     let Caller { account, key } = request.context.caller()?;
-    let estimate =
-        app.ledger.estimate(account, Some(key), rows.at_most, spending, request.now()).map_err(from_books)?;
+    let paid = app.ledger.paid_before(account, &view, rows.at_most, request.now()).map_err(from_books)?;
+    let unpaid = rows.at_most.saturating_sub(paid);
+    let mut estimate =
+        app.ledger.estimate(account, Some(key), unpaid, spending, request.now()).map_err(from_books)?;
+    // Rows that were paid on the site are not paid again, by whatever means.
+    estimate.affordable |= paid > 0 && unpaid == 0;
     let response = Response::data(&EstimateData {
         rows: rows.at_most,
         rows_at_least: rows.at_least,

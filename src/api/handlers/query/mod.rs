@@ -1,6 +1,6 @@
 //! Queries: pages of rows, their estimates and their charges.
 
-pub(super) mod checked_query;
+pub mod checked_query;
 pub(super) mod credits_warning;
 pub mod estimate;
 pub mod page_answer;
@@ -112,5 +112,13 @@ fn labelled(response: Response, version: &DatasetVersion) -> Response {
 
 fn with_receipt(response: Response, receipt: &Receipt) -> Response {
     let response = with_credits(response, receipt.charged, receipt.remaining);
-    if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
+    let response =
+        if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response };
+    match receipt.paid_before {
+        0 => response,
+        rows => response.with_warning(format!(
+            "{} paid for on the site within the last 24 hours and not charged again",
+            if rows == 1 { "1 row was".to_owned() } else { format!("{rows} rows were") }
+        )),
+    }
 }

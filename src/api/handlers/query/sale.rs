@@ -14,7 +14,10 @@ use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, DatasetVersion, FormatError};
-use mercato_ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
+use mercato_ledger::{
+    AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows,
+    Viewed,
+};
 use mercato_query::{Count, Page, QueryRequest};
 use mercato_web::ApiError;
 
@@ -47,7 +50,14 @@ impl<'b> Buyer<'b> {
     }
 
     /// The charge of so many rows, under the claim of the key, with the free queries that are for its `limit`.
-    pub fn charge(&self, rows: u64, free_queries: u32, slug: &str, claimed: &Claimed) -> ChargeRequest {
+    pub fn charge(
+        &self,
+        rows: u64,
+        free_queries: u32,
+        slug: &str,
+        claimed: &Claimed,
+        view: Option<Viewed>,
+    ) -> ChargeRequest {
         ChargeRequest {
             account: self.account.clone(),
             key: self.key.map(KeyHandle::id),
@@ -56,7 +66,37 @@ impl<'b> Buyer<'b> {
             dataset: slug.to_owned(),
             request_id: self.request_id.to_owned(),
             claim: claimed.claim,
+            view,
             at: self.at,
+        }
+    }
+
+    /// The view as the books need it for so many of its rows: always on the site, whose payments are remembered, and elsewhere
+    /// where some of the rows were paid there.
+    pub fn view_of(&self, app: &App, viewed: Viewed, rows: u64) -> Result<Option<Viewed>, ChargeError> {
+        if self.key.is_none() {
+            return Ok(Some(viewed.on_site()));
+        }
+        let paid = app.ledger.paid_before(self.account, &viewed, rows, self.at)?;
+        Ok(Some(viewed).filter(|_| paid > 0))
+    }
+
+    /// Refuses a buyer who can afford no row of a query and has paid for none of its view.
+    pub fn refuse_poor(
+        &self,
+        app: &App,
+        query: &CheckedQuery<'_>,
+        claimed: &Claimed,
+    ) -> Result<(), ApiError> {
+        let spending = Spending::Rows { limit: query.plan().limit() };
+        let claim = claimed.claim.as_ref();
+        let Err(refusal) = app.ledger.can_afford_anything(self.account, self.key, spending, claim, self.at)
+        else {
+            return Ok(());
+        };
+        match app.ledger.paid_before(self.account, &query.viewed(ViewRows::All), u64::MAX, self.at) {
+            Ok(1..) => Ok(()),
+            _ => Err(from_books(refusal)),
         }
     }
 }
@@ -95,11 +135,7 @@ impl<'o> Offer<'o> {
         work: &'o ProcessorLimit,
     ) -> Result<Self, ApiError> {
         let query = CheckedQuery::new(app, slug, &claimed.version, asked, work)?;
-        let Buyer { account, key, at, .. } = buyer;
-        let spending = Spending::Rows { limit: query.plan().limit() };
-        app.ledger
-            .can_afford_anything(account, key, spending, claimed.claim.as_ref(), at)
-            .map_err(from_books)?;
+        buyer.refuse_poor(app, &query, claimed)?;
         Ok(Self { app, buyer, slug, claimed, query })
     }
 
@@ -111,7 +147,7 @@ impl<'o> Offer<'o> {
         self.refuse_unaffordable()?;
         let page = self.query.page()?;
         let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
-        let pending = self.charge(rows)?;
+        let pending = self.charge(&page, page.rows.len())?;
         let printed = print(&self.claimed.version, self.query.plan().columns(), &page)
             .map_err(|error| self.query.damaged(&error))?;
         let (receipt, durable) = pending.complete()?;
@@ -126,12 +162,16 @@ impl<'o> Offer<'o> {
             return Ok(());
         };
         let Buyer { account, key, at, .. } = self.buyer;
+        let viewed = self.query.viewed(ViewRows::Some);
+        if self.app.ledger.paid_before(account, &viewed, rows, at).map_err(from_books)? == rows {
+            return Ok(());
+        }
         let spending = Spending::Rows { limit: self.query.plan().limit() };
         if self.app.ledger.estimate(account, key, rows, spending, at).map_err(from_books)?.affordable {
             return Ok(());
         }
         // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.
-        self.charge(rows).map(drop)
+        self.submit(rows, None).map(drop)
     }
 
     /// The query that the page answers.
@@ -139,11 +179,21 @@ impl<'o> Offer<'o> {
         &self.query
     }
 
-    /// Charges so many rows.
-    pub fn charge(&self, rows: u64) -> Result<PendingCharge, ApiError> {
+    /// Charges the first rows of a page.
+    pub fn charge(&self, page: &Page, count: usize) -> Result<PendingCharge, ApiError> {
+        let rows = count.try_into().unwrap_or(u64::MAX);
+        let shown = page.rows.get(..count).unwrap_or(&page.rows);
+        let is_whole =
+            self.query.plan().is_from_start() && page.next_cursor.is_none() && shown.len() == page.rows.len();
+        let of_view = if is_whole { ViewRows::All } else { ViewRows::These(shown.into()) };
+        let view = self.buyer.view_of(self.app, self.query.viewed(of_view), rows).map_err(from_books)?;
+        self.submit(rows, view)
+    }
+
+    fn submit(&self, rows: u64, view: Option<Viewed>) -> Result<PendingCharge, ApiError> {
         let ledger = &self.app.ledger;
         let free_queries = ledger.free_plan().queries_for(self.query.plan().limit());
-        PendingCharge::submit(ledger, &self.buyer.charge(rows, free_queries, self.slug, self.claimed))
+        PendingCharge::submit(ledger, &self.buyer.charge(rows, free_queries, self.slug, self.claimed, view))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::api::handlers::catalog::dataset_version;
+use crate::api::handlers::query::checked_query::viewed;
 use crate::api::handlers::query::credits_warning::with_credits_warning;
 use crate::api::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::api::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
@@ -19,7 +20,7 @@ use crate::api::handlers::streams::parquet_body::{ParquetBody, ParquetPart, offe
 use crate::api::handlers::streams::stream::with_replay;
 use crate::api::route::{Guard, Route};
 use mercato_catalog::{DatasetVersion, FormatError, ParquetFile};
-use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
+use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
 use mercato_query::render::{
     ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
 };
@@ -238,14 +239,18 @@ impl File<'_> {
         let version = self.version;
         // Damage that is met at once is refused before anything is paid.
         let bytes = self.bytes_of(part)?;
+        let rows = version.table.row_count().into();
         let charge = ChargeRequest {
             account: request.context.caller()?.account.clone(),
             key: Some(request.context.caller()?.key.id()),
-            rows: version.table.row_count().into(),
+            rows,
             free_queries: 0,
             dataset: self.slug.to_owned(),
             request_id: request.request_id().to_owned(),
             claim: self.claim,
+            view: Buyer::of(request)?
+                .view_of(self.app, viewed(self.slug, version, "", ViewRows::All), rows)
+                .map_err(from_books)?,
             at: request.now(),
         };
         let (number, format) = (version.version.to_string(), self.format_name().to_owned());

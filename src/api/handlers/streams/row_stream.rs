@@ -137,6 +137,9 @@ impl RowEvents {
     /// Settles all rows and reports the end.
     fn finish(self, sink: &mut ChunkSink<'_>, sent: &Sent) -> StreamEnd {
         let rows = sink.rows();
+        if sent.next_cursor.is_none() {
+            self.reservation.end_view();
+        }
         let receipt = self
             .reservation
             .settle(sent.passed.saturating_add(rows), self.app.clock.now())

@@ -18,7 +18,7 @@ use crate::api::route::{Guard, Route};
 use crate::limits::api::STREAM_LIMIT_MAX;
 use mercato_base::words::placed;
 use mercato_catalog::Dataset;
-use mercato_ledger::{Reservation, Spending};
+use mercato_ledger::{Reservation, Spending, ViewRows};
 use mercato_query::render::{Format, Output};
 use mercato_query::{Count, QueryRequest};
 use mercato_web::{
@@ -134,7 +134,7 @@ impl SetAside {
         let limit = query.plan().limit();
         let spending = Spending::Rows { limit };
         if !claimed.is_paid {
-            app.ledger.can_afford_anything(account, key, spending, None, at).map_err(from_books)?;
+            buyer.refuse_poor(app, &query, claimed)?;
         }
         let total = query.told_total()?;
         let known = total.and_then(Count::exact).unwrap_or(u64::MAX).saturating_sub(query.plan().offset());
@@ -146,8 +146,13 @@ impl SetAside {
             query.told_rows()?.at_most
         };
         let free_queries = app.ledger.free_plan().queries_for(limit);
+        // The whole view, if its rows cannot be more than the limit.
+        let matches = known.min(query.plan().table().row_count().into());
+        let is_whole = query.plan().is_from_start() && matches <= limit;
+        let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
+        let view = buyer.view_of(app, query.viewed(of_view), rows).map_err(from_books)?;
         let reservation =
-            app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed)).map_err(from_books)?;
+            app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed, view)).map_err(from_books)?;
         Ok(Self { reservation, total })
     }
 }

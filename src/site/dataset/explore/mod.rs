@@ -179,7 +179,7 @@ fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, Ap
     let sample = view.as_ref().map(|view| sample::rows(opened, view, &picked)).transpose()?.flatten();
     let (addable, more_addable) = form::addable(table, rows.len());
     let customer = Customer::of(opened.app, opened.request, opened.visit);
-    let running = Running::of(opened, customer.as_ref(), count)?;
+    let running = Running::of(opened, customer.as_ref(), view.as_ref(), count)?;
     let (frame, head) = opened.frame_and_head(Tab::Explore);
     let is_plain = KNOWN.iter().all(|name| here.values(name).next().is_none());
     let frame = if is_plain { frame } else { frame.no_index() };

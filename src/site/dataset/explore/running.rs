@@ -1,15 +1,15 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
-use crate::api::from_books;
+use crate::api::{from_books, viewed};
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
 use crate::site::dataset::Opened;
 use crate::site::dataset::head::counted;
 use crate::site::words::fill;
-use mercato_ledger::Spending;
+use mercato_ledger::{Spending, ViewRows};
 
-use super::view::Count;
+use super::view::{Count, View};
 use mercato_web::ApiError;
 
 /// The actions that a visitor may take.
@@ -48,6 +48,7 @@ impl Running {
     pub(super) fn of(
         opened: &Opened<'_>,
         customer: Option<&Customer>,
+        view: Option<&View>,
         count: Option<Count>,
     ) -> Result<Self, ApiError> {
         let Some(count) = count.filter(|count| *count != Count::Exact(0)) else { return Ok(Self::Nothing) };
@@ -60,22 +61,51 @@ impl Running {
         if customer.must_confirm(opened.app) {
             return Ok(Self::Confirm(visit.link("/account").to_string()));
         }
-        let mut offers = vec![page(opened, customer, count)?];
+        let paid = paid(opened, customer, view)?;
+        let mut offers = vec![page(opened, customer, count, paid)?];
         match count {
             Count::Exact(rows) => {
                 let sold = rows.min(STREAM_LIMIT_MAX);
-                let price = price(opened, customer, sold, sold)?;
+                let price = price(opened, customer, sold, sold, paid)?;
                 offers.push(file(opened, rows, price));
             }
-            Count::Many { at_most, .. } => offers.push(long_file(opened, customer, at_most)?),
+            Count::Many { at_most, .. } => offers.push(long_file(opened, customer, at_most, paid)?),
             Count::Unbounded => {}
         }
         Ok(Self::Offers(offers))
     }
 }
 
+/// Rows of a view that the customer has paid for within a day.
+#[derive(Clone, Copy)]
+enum PaidRows {
+    /// All of them.
+    All,
+    /// So many of them.
+    Some(u64),
+}
+
+impl PaidRows {
+    /// Of all rows of the view, which are so many.
+    const fn of(self, rows: u64) -> u64 {
+        match self {
+            Self::All => rows,
+            Self::Some(paid) => paid,
+        }
+    }
+}
+
+fn paid(opened: &Opened<'_>, customer: &Customer, view: Option<&View>) -> Result<PaidRows, ApiError> {
+    let Some(filters) = view.and_then(View::filter_text) else { return Ok(PaidRows::Some(0)) };
+    let (dataset, now) = (&opened.dataset, opened.request.now());
+    let viewed = viewed(dataset.slug(), &dataset.current, &filters, ViewRows::All);
+    let paid =
+        opened.app.ledger.paid_before(&customer.account, &viewed, u64::MAX, now).map_err(from_books)?;
+    Ok(if paid == u64::MAX { PaidRows::All } else { PaidRows::Some(paid) })
+}
+
 /// The first rows, on a page.
-fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer, ApiError> {
+fn page(opened: &Opened<'_>, customer: &Customer, count: Count, paid: PaidRows) -> Result<Offer, ApiError> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (rows, text) = match count {
         Count::Exact(rows) if rows <= VIEW_ROWS_PER_PAGE => {
@@ -83,18 +113,29 @@ fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer,
         }
         _ => (VIEW_ROWS_PER_PAGE, fill(words.run_show_first, numbers.integer(VIEW_ROWS_PER_PAGE))),
     };
-    let (price, buy) = price(opened, customer, rows, VIEW_ROWS_PER_PAGE)?;
+    let (price, buy) = match paid {
+        PaidRows::Some(1..) => up_to(opened, customer, rows)?,
+        _ => price(opened, customer, rows, VIEW_ROWS_PER_PAGE, paid)?,
+    };
     let hidden = vec![("version", opened.dataset.current.version.to_string())];
     let buttons = vec![Button { format: None, text }];
     Ok(Offer { name: words.run.to_owned(), action: action(opened, "query"), hidden, price, buy, buttons })
 }
 
 /// The whole view as a file, where it is not counted. It costs what is sent, and ends where the credits end.
-fn long_file(opened: &Opened<'_>, customer: &Customer, at_most: u64) -> Result<Offer, ApiError> {
+fn long_file(
+    opened: &Opened<'_>,
+    customer: &Customer,
+    at_most: u64,
+    paid: PaidRows,
+) -> Result<Offer, ApiError> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (longest, credits) = (at_most.min(STREAM_LIMIT_MAX), customer.account.credits());
+    if let PaidRows::All = paid {
+        return Ok(file(opened, longest, price(opened, customer, longest, longest, paid)?));
+    }
     let rows = if credits > QUERY_LIMIT_MAX { longest.min(credits) } else { longest };
-    let (_, buy) = price(opened, customer, rows, rows)?;
+    let (_, buy) = price(opened, customer, rows, rows, PaidRows::Some(0))?;
     let mut text = fill(&fill(words.run_costs_at_most, numbers.integer(rows)), numbers.integer(credits));
     if rows < longest {
         text = format!("{text} {}", fill(words.run_ends, numbers.integer(rows)));
@@ -123,15 +164,34 @@ fn file(opened: &Opened<'_>, rows: u64, (price, buy): (String, Option<String>)) 
     }
 }
 
-/// The price of so many rows, asked for with this limit, in words; and where credits are bought if there are too few of them.
+/// The price of a page of which some rows may be paid: nobody knows before they are found.
+fn up_to(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<(String, Option<String>), ApiError> {
+    let (words, numbers) = (opened.words, opened.visit.numbers);
+    let (text, _) = price(opened, customer, rows, VIEW_ROWS_PER_PAGE, PaidRows::Some(0))?;
+    if opened.app.ledger.free_queries_remaining(&customer.account, opened.request.now()) > 0 {
+        return Ok((text, None));
+    }
+    let credits = numbers.integer(customer.account.credits());
+    // What is paid may be shown without any credit.
+    Ok((fill(&fill(words.run_costs_up_to, numbers.integer(rows)), credits), None))
+}
+
+/// The price of so many rows, of which some are paid, asked for with this limit, in words; and where credits are bought if there
+/// are too few of them.
 fn price(
     opened: &Opened<'_>,
     customer: &Customer,
     rows: u64,
     limit: u64,
+    paid: PaidRows,
 ) -> Result<(String, Option<String>), ApiError> {
     let (words, numbers, account) = (opened.words, opened.visit.numbers, &customer.account);
     let (ledger, now) = (&opened.app.ledger, opened.request.now());
+    let paid = paid.of(rows);
+    if paid > 0 && paid >= rows {
+        return Ok((words.run_paid.to_owned(), None));
+    }
+    let rows = rows.saturating_sub(paid);
     let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now).map_err(from_books)?;
     if estimate.credits_required == 0 {
         let left = ledger.free_queries_remaining(account, now);
@@ -139,7 +199,10 @@ fn price(
     }
     let required = estimate.credits_required;
     let costs = counted(words.run_costs_one, words.run_costs, required, &numbers.integer(required));
-    let text = fill(&costs, numbers.integer(estimate.credits_available));
+    let mut text = fill(&costs, numbers.integer(estimate.credits_available));
+    if paid > 0 {
+        text = format!("{text} {}", fill(words.run_paid_some, numbers.integer(paid)));
+    }
     let buy = (!estimate.affordable).then(|| opened.visit.link("/account/credits").to_string());
     Ok((text, buy))
 }

@@ -1,7 +1,8 @@
 //! Rows of a view for a signed-in customer: pages as tables, and the whole view as a file.
 //!
-//! The account pays, and no key. The idempotency key is made of the dataset, the view, the version and the place of the page,
-//! so the same rows are paid once within a day: whether the form is sent twice, the page loaded again, or the view opened anew.
+//! The account pays, and no key. Rows of a view that it has paid for are not paid again within a day, in whatever page, order or
+//! format. The idempotency key, made of the dataset, the view, the version and the place of the page, is for forms that are sent
+//! twice.
 
 use askama::Template;
 use sha2::{Digest, Sha256};
@@ -159,14 +160,19 @@ impl RowsPage {
 fn paid(opened: &Opened<'_>, customer: &Customer, receipt: &Receipt) -> String {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
-    if receipt.replayed {
+    if receipt.replayed || (receipt.paid_before > 0 && charged == 0 && !receipt.is_free_query()) {
         return words.rows_paid_before.to_owned();
     }
     if receipt.is_free_query() {
         let left = opened.app.ledger.free_queries_remaining(&customer.account, opened.request.now());
         return fill(words.rows_free, numbers.integer(left.into()));
     }
-    fill(&counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)), remaining)
+    let cost =
+        fill(&counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)), remaining);
+    match receipt.paid_before {
+        0 => cost,
+        paid => format!("{cost} {}", fill(words.rows_paid_some, numbers.integer(paid))),
+    }
 }
 
 /// The text of the button for the next page, with the most that it can cost.

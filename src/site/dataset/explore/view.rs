@@ -88,6 +88,12 @@ impl View {
         Ok(Some(rows))
     }
 
+    /// The filters in their canonical form; nothing where they are refused.
+    pub(super) fn filter_text(&self) -> Option<String> {
+        let request = QueryRequest::from_json(self.body(1).line().as_bytes(), QUERY_LIMIT_MAX);
+        request.ok().map(|request| request.filter_text())
+    }
+
     fn question(&self) -> Vec<(String, Json)> {
         let mut members = Vec::with_capacity(5);
         if !self.conditions.is_empty() {

@@ -1,4 +1,4 @@
-"""The command `mercato`: search, show, query and download on a terminal and in scripts.
+"""The command `mercato-client`: finds, reads and downloads datasets on a terminal and in scripts.
 
 Exit codes: 0 done, 1 failed (one line on stderr says why), 2 usage.
 """

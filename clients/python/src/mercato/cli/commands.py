@@ -15,6 +15,17 @@ from mercato.progress import printable, size
 from mercato.results import Cost
 
 FAILED = 1
+LIMIT_DEFAULT = 100
+"""Rows that `query` prints unless told otherwise."""
+
+
+def list_datasets(options: argparse.Namespace, key: str | None) -> int:
+    """Lists datasets."""
+    with Client(options.url, key) as client:
+        found = list(client.datasets(limit=options.limit, tag=options.tag, license=options.license, sort=options.sort,
+                                     lang=options.lang))
+    _print_datasets(options, found)
+    return 0
 
 
 def search(options: argparse.Namespace, key: str | None) -> int:
@@ -26,20 +37,24 @@ def search(options: argparse.Namespace, key: str | None) -> int:
             found = list(client.search(question, limit=options.limit, tag=options.tag, lang=options.lang))
         else:
             found = list(client.datasets(limit=options.limit, tag=options.tag, lang=options.lang))
+    _print_datasets(options, found)
+    return 0
+
+
+def _print_datasets(options: argparse.Namespace, found: list[Any]) -> None:
     if options.json:
         output.document(found)
-        return 0
+        return
     output.table(("dataset", "title", "rows", "version", "licence"),
                  ([one["slug"], one["title"], f"{one['rowCount']:,}", one["currentVersion"], one["license"]]
                   for one in found))
-    return 0
 
 
 def show(options: argparse.Namespace, key: str | None) -> int:
     """Describes a dataset."""
     with Client(options.url, key) as client:
         dataset = client.dataset(options.dataset)
-        header, schema = dataset.header(lang=options.lang), dataset.schema()
+        header, schema = dataset.header(lang=options.lang), dataset.schema(lang=options.lang)
         sample = dataset.sample() if options.sample else None
     if options.json:
         output.document({"header": header, "schema": schema, **({"sample": sample} if sample else {})})
@@ -62,9 +77,23 @@ def show(options: argparse.Namespace, key: str | None) -> int:
     return 0
 
 
+def sample(options: argparse.Namespace, key: str | None) -> int:
+    """Prints the free sample."""
+    with Client(options.url, key, exact_numbers=True) as client:
+        found = client.dataset(options.dataset).sample(version=options.data_version)
+    output.rows_as(_form(options), found["columns"], found["results"])
+    return 0
+
+
+def _form(options: argparse.Namespace) -> str:
+    chosen: str | None = options.format
+    return chosen or ("json" if options.json else "table" if sys.stdout.isatty() else "csv")
+
+
 def query(options: argparse.Namespace, key: str | None) -> int:
     """Prints rows."""
-    limit = None if options.all else options.limit
+    # A count that stops at the rows of a first page would count nothing.
+    limit = None if options.all else options.limit or (None if options.count else LIMIT_DEFAULT)
     with Client(options.url, key, exact_numbers=True) as client:
         dataset = client.dataset(options.dataset)
         question: dict[str, Any] = {
@@ -74,16 +103,18 @@ def query(options: argparse.Namespace, key: str | None) -> int:
         price = dataset.query(**question).cost()
         if options.count:
             least = price.rows_at_least
-            counted = {"rows": price.rows, "credits": int(price)} | ({} if least is None else {"rowsAtLeast": least})
-            output.document(counted) if options.json else print(price.rows if least is None else f"{least} to {price.rows}")
+            if options.json:
+                told = {} if least is None else {"rowsAtLeast": least}
+                output.document({"rows": price.rows, "credits": int(price)} | told)
+            else:
+                print(price.rows if least is None else f"{least} to {price.rows}")
             return 0
         if not is_paid(options, price, f"{price.rows:,} rows"):
             return FAILED
         # Rows that match only since the estimate are not paid for without consent.
         rows = dataset.query(**question, max_credits=bound(options, price))
-        form = options.format or ("json" if options.json else "table" if sys.stdout.isatty() else "csv")
         names = options.columns or [one["name"] for one in dataset.schema(version=options.data_version)["columns"]]
-        output.rows_as(form, names, rows)
+        output.rows_as(_form(options), names, rows)
     return 0
 
 
@@ -105,6 +136,38 @@ def download(options: argparse.Namespace, key: str | None) -> int:
                          "sha256": done.sha256, "resumedAt": done.resumed_at, "creditsCharged": done.credits_charged})
     else:
         print(printable(f"{done.path}: {size(done.bytes)}, {done.credits_charged:,} credits"))
+    return 0
+
+
+def account(options: argparse.Namespace, key: str | None) -> int:
+    """Shows the account of the key."""
+    with Client(options.url, key) as client:
+        found = client.account()
+    if options.json:
+        output.document(found)
+        return 0
+    free = f"{found['freeQueriesRemaining']:,} queries of {found['freeRowsPerQuery']:,} rows"
+    for line in (f"account   {found['name']} ({found['id']})", f"plan      {found['plan']}",
+                 f"credits   {found['credits']:,}, of which {found['reserved']:,} are reserved",
+                 f"free      {free} until {found['freeQueriesResetAt']}", ""):
+        print(printable(line))
+    output.table(("key", "prefix", "label", "created", "last used", "expires", "revoked"),
+                 ([one[name] for name in ("id", "prefix", "label", "createdAt", "lastUsedAt", "expiresAt", "revokedAt")]
+                  for one in found["keys"]))
+    return 0
+
+
+def usage(options: argparse.Namespace, key: str | None) -> int:
+    """Shows what the account has used."""
+    with Client(options.url, key) as client:
+        found = client.usage(days=options.days, by="key" if options.by_key else None, key=options.key)
+    if options.json:
+        output.document(found)
+        return 0
+    names = ["day", "dataset", *(["key"] if options.by_key else []), "requests", "rows", "credits"]
+    totals = found["totals"]
+    last = ["total", *[None] * (len(names) - 4), totals["requests"], totals["rows"], totals["credits"]]
+    output.table(names, [*([one.get(name) for name in names] for one in found["usage"]), last])
     return 0
 
 

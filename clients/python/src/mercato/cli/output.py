@@ -21,7 +21,7 @@ TABLE_ROWS_MAX = 1_000
 
 def complain(text: str) -> None:
     """A line on stderr."""
-    print(f"mercato: {printable(text)}", file=sys.stderr)
+    print(f"mercato-client: {printable(text)}", file=sys.stderr)
 
 
 def document(value: Any) -> None:

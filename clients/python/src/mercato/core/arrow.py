@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mercato.core import budget as budgets
-from mercato.core.effects import Read, Sleep, Steps
+from mercato.core.effects import Emit, Read, Sleep, Steps, gathered
 from mercato.core.exchange import Core
 from mercato.core.question import Question
+from mercato.core.reads import ARROW, arrow_sample
 from mercato.core.stream import Leg, Patience, answered
 from mercato.core.typed_rows import table_of_json
 from mercato.errors import ConnectionError, MissingExtra, PaymentRequired, StatusError, UnexpectedAnswer
@@ -23,7 +25,6 @@ from mercato.openapi import STREAM_ROWS_MAX
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ARROW = "application/vnd.apache.arrow.stream"
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 NOT_ACCEPTABLE = 406
 
@@ -77,31 +78,55 @@ def pandas_frame(core: Core, question: Question) -> Steps[Any]:
 def table(core: Core, question: Question) -> Steps[pa.Table]:
     """All rows as an Arrow table."""
     library = pyarrow()
-    budget = yield from budgets.opened(core, question)
     parts = Parts(library)
-    left, most = question.limit, STREAM_ROWS_MAX
+    try:
+        yield from gathered(tables(core, question, itertools.repeat(STREAM_ROWS_MAX)), parts.tables.extend)
+    except StatusError as refusal:
+        if refusal.status != NOT_ACCEPTABLE or parts.tables:
+            raise
+        return (yield from table_of_json(core, library, question))
+    return parts.table()
+
+
+def types(core: Core, slug: str, version: str | None) -> Steps[tuple[pa.Table, str]]:
+    """A table without rows that has the types of the dataset, and its version. Costs no credits."""
+    library = pyarrow()
+    content, found = yield from arrow_sample(core, slug, version)
+    try:
+        sample = library.ipc.open_stream(content).read_all()
+    except library.ArrowInvalid as fault:
+        raise UnexpectedAnswer(f"the answer is no Arrow stream: {fault}") from None
+    return sample.slice(0, 0), found
+
+
+def tables(core: Core, question: Question, sizes: Iterable[int]) -> Steps[None]:
+    """Emits the rows as tables of at most so many rows, each paid for when it is requested."""
+    library = pyarrow()
+    budget = yield from budgets.opened(core, question)
+    rows, left, most = 0, question.limit, STREAM_ROWS_MAX
     version: str | None = None
     if question.cursor is not None and not 1 <= (question.limit or 0) <= STREAM_ROWS_MAX:
         raise ValueError(f"behind a cursor an Arrow table needs a limit, of {STREAM_ROWS_MAX:,} at most")
-    for number in itertools.count(1):
-        limit = budget.bound(most if left is None else min(most, left))
+    for number, size in enumerate(sizes, 1):
+        if version is not None and budget.is_spent and not (yield from budgets.has_more(core, question, version, rows)):
+            return
+        limit = budget.bound(min(size, most) if left is None else min(size, most, left))
         # Only the trailer of a stream tells its cursor, which not every client sees. With the version by name,
         # the next leg begins at the same row by its number.
         leg = Leg(question, limit, question.key(f"arrow-{number}", core.new_key), ARROW,
-                  offset=question.offset + parts.rows or None, version=version, is_anew=version is not None)
+                  offset=question.offset + rows or None, version=version, is_anew=version is not None)
+        parts = Parts(library)
         try:
             yield from _leg(core, leg, parts)
         except PaymentRequired as refusal:
             most = budgets.free_plan_rows(refusal, leg.limit)
             continue
-        except StatusError as refusal:
-            if refusal.status != NOT_ACCEPTABLE or parts.rows:
-                raise
-            return (yield from table_of_json(core, library, question))
+        yield Emit([parts.table()])
         budget.spend(leg.rows)
-        left, version = None if left is None else left - leg.rows, leg.version
+        rows, version = rows + leg.rows, leg.version
+        left = None if left is None else left - leg.rows
         if leg.rows < limit or left == 0:
-            return parts.table()
+            return
 
 
 def _leg(core: Core, leg: Leg, parts: Parts) -> Steps[None]:
@@ -130,11 +155,10 @@ def _leg(core: Core, leg: Leg, parts: Parts) -> Steps[None]:
 
 @dataclass
 class Parts:
-    """The batches that came, of all legs."""
+    """Tables whose rows follow each other."""
 
     library: Any
     tables: list[Any] = field(default_factory=list)
-    rows: int = 0
 
     def add(self, received: io.BytesIO, leg: Leg, is_whole: bool) -> None:
         """Adds what came of a leg; of one that was cut, its whole batches."""
@@ -145,7 +169,6 @@ class Parts:
         known = leg.take(came.num_rows)
         if came.num_rows > known or not self.tables:
             self.tables.append(came.slice(known))
-        self.rows += came.num_rows - known
 
     def _batches(self, received: io.BytesIO, is_whole: bool) -> tuple[Any, list[Any]]:
         schema, batches = None, []
@@ -163,7 +186,7 @@ class Parts:
         return schema, batches
 
     def table(self) -> Any:
-        """All rows. Each leg has dictionaries of its own; the table has one for each column."""
+        """All rows. Each answer has dictionaries of its own; the table has one for each column."""
         schema = self.tables[0].schema
         for number, field_ in enumerate(schema):
             if any(part.schema.field(number).type != field_.type for part in self.tables):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mercato.core.effects import Steps
 from mercato.core.exchange import Core, enveloped, exchange, request
@@ -82,8 +82,14 @@ def _bounded(most: int, wanted: int | None) -> int:
     return most if wanted is None else min(most, wanted)
 
 
+def has_more(core: Core, question: Question, version: str, rows: int) -> Steps[bool]:
+    """Whether further rows stand behind so many. Costs no credits."""
+    found = yield from _estimate(core, replace(question, version=version), "stream", rows, 1)
+    return found["rows"] > 0
+
+
 def free_plan_rows(refusal: PaymentRequired, limit: int) -> int:
-    """A free query has fewer rows than others. Returns how many, or passes the refusal of a request with this limit on."""
+    """The rows that a free query may have, which are fewer. Raises any other refusal of a request with this limit."""
     most = refusal.allowed
     if refusal.reason != "FREE_PLAN_ROWS" or most is None or not 0 < most < limit:
         raise refusal
@@ -111,6 +117,11 @@ class Budget:
         if left <= 0:
             raise MaxCreditsExceeded(self.spent + 1, self.max_credits)
         return min(rows, left)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left of what had a bound."""
+        return self.max_credits is not None and not self.is_free and 0 < self.max_credits <= self.spent
 
     def spend(self, credits: int) -> None:
         """Notes what was paid."""

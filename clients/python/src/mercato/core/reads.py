@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from mercato.core.effects import Emit, Steps
 from mercato.core.exchange import Core, enveloped, exchange, request
 from mercato.errors import UnexpectedAnswer
-from mercato.openapi import GET_CROISSANT, GET_DATASET, GET_OPEN_API, SEARCH_DATASETS, Header, HeaderVersion, Operation
+from mercato.openapi import (
+    GET_CROISSANT,
+    GET_DATASET,
+    GET_OPEN_API,
+    GET_SAMPLE,
+    SEARCH_DATASETS,
+    Header,
+    HeaderVersion,
+    Operation,
+    Sample,
+)
 from mercato.results import SearchResults
 
+ARROW = "application/vnd.apache.arrow.stream"
 LIST_PAGES_MAX = 100_000
 """Pages of one list. A server that never ends is given up."""
 
@@ -21,6 +33,21 @@ def read(core: Core, operation: Operation, slug: str | None = None, **query: Any
     answer = yield from exchange(core, request(core, operation, slug=slug, query=query))
     data, _ = enveloped(answer)
     return data
+
+
+def sample(core: Core, slug: str, version: str | None) -> Steps[Sample]:
+    """Rows that are free, with the numbers that the client was told to make."""
+    answer = yield from exchange(core, request(core, GET_SAMPLE, slug=slug, query={"version": version}))
+    data, _ = enveloped(answer, Decimal if core.exact_numbers else float)
+    found: Sample = data
+    return found
+
+
+def arrow_sample(core: Core, slug: str, version: str | None) -> Steps[tuple[bytes, str]]:
+    """The free sample as an Arrow stream, and its version."""
+    asked = request(core, GET_SAMPLE, slug=slug, query={"version": version}, accept=ARROW)
+    answer = yield from exchange(core, asked)
+    return answer.content, answer.headers.get("X-Dataset-Version", "")
 
 
 def document(core: Core, operation: Operation, slug: str | None = None, **query: Any) -> Steps[Any]:

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::super::log::{LogReader, OpenOptions, open_log};
-use super::super::super::state::Written;
 use super::super::reading::search;
 use super::*;
 use crate::limits::HISTORY_SEGMENTS_MAX;
+use crate::log::{LogReader, OpenOptions, open_log};
+use crate::state::Written;
 use crate::{AccountId, Entry, EntryKind, History, HistoryQuery};
 
 const KINDS: [EntryKind; 3] = [EntryKind::Purchase, EntryKind::Charge, EntryKind::Grant];

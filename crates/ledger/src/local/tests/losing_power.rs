@@ -12,7 +12,7 @@ const STATES_MAX: usize = 24;
 const HISTORIES: u32 = 800;
 
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub enum Step {
     Charge { rows: u64, is_awaited: bool, key: Option<u8> },
     Reserve { rows: u64 },
     Settle { rows: u64 },

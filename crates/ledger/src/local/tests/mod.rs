@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use super::super::log::simulated::{Fault, SimulatedDisk};
-use super::super::{AccountHandle, ChargeRequest, IdempotencyClaim, Ledger, Pending, Receipt, Reservation};
 use super::*;
+use crate::log::simulated::{Fault, SimulatedDisk};
+use crate::{AccountHandle, ChargeRequest, IdempotencyClaim, Ledger, Pending, Receipt, Reservation};
 use mercato_base::clock::UtcDay;
 
 mod failing;
@@ -34,7 +34,7 @@ impl Bench {
         let (lock, shown) = (lock::lock(path)?, Arc::clone(&directory));
         let books = LocalBooks::unattended(path, self.disk.folder(), lock, durability, shown, noon())?;
         let books = Arc::new(books);
-        Ok((Ledger::over(Arc::clone(&books) as Arc<dyn super::super::books::Books>, directory), books))
+        Ok((Ledger::over(Arc::clone(&books) as Arc<dyn crate::books::Books>, directory), books))
     }
 
     /// Books that see to themselves.
@@ -66,6 +66,7 @@ fn order(account: &AccountHandle, rows: u64, key: Option<&str>) -> ChargeRequest
         dataset,
         request_id,
         claim,
+        view: None,
         at: noon(),
     }
 }
@@ -80,6 +81,7 @@ fn stream(account: &AccountHandle, rows: u64) -> ChargeRequest {
         dataset,
         request_id,
         claim: None,
+        view: None,
         at: noon(),
     }
 }

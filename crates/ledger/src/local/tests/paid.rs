@@ -7,14 +7,14 @@ use crate::{
 };
 
 /// An acknowledged payment.
-pub(super) struct Bought {
+pub struct Bought {
     checkout: Checkout,
     is_refunded: bool,
 }
 
 impl Bought {
     /// Asks, pays, and gives half of the price back.
-    pub(super) fn pay(ledger: &Ledger, account: AccountId, credits: u64, is_refunded: bool) -> Bought {
+    pub fn pay(ledger: &Ledger, account: AccountId, credits: u64, is_refunded: bool) -> Bought {
         let price = Price::with_vat(100, 0).unwrap();
         let provider = "stripe".to_owned();
         let new = NewCheckout { account, provider, credits, price, random: [1; 16], at: noon() };
@@ -54,7 +54,7 @@ impl Bought {
     }
 
     /// It gave once, and telling it again changes nothing.
-    pub(super) fn check(&self, ledger: &Ledger, entries: &[Entry]) {
+    pub fn check(&self, ledger: &Ledger, entries: &[Entry]) {
         let id = self.payment_id().id;
         let of_kind = |kind| {
             let meant = entries.iter().filter(|entry| entry.request_id == id && entry.kind == kind);

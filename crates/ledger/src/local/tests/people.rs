@@ -6,7 +6,7 @@ use crate::{AccountId, Email, PasswordHash, Redeemed, Redemption, SignUp, TokenH
 
 /// The acknowledged operations.
 #[derive(Default)]
-pub(super) struct People {
+pub struct People {
     open: Vec<(Email, AccountId)>,
     closed: Vec<(Email, AccountId)>,
     /// Sessions with their accounts, and whether they are open.
@@ -21,7 +21,7 @@ fn password() -> PasswordHash {
 
 impl People {
     /// `number` is another one in each step.
-    pub(super) fn take(&mut self, ledger: &Ledger, step: &Step, number: u8) {
+    pub fn take(&mut self, ledger: &Ledger, step: &Step, number: u8) {
         let random = [number; crate::TOKEN_RANDOM_BYTES];
         match step {
             Step::SignUp => {
@@ -85,7 +85,7 @@ impl People {
     }
 
     /// Every acknowledged record is there; every ended, used or closed one is gone.
-    pub(super) fn check(&self, ledger: &Ledger) {
+    pub fn check(&self, ledger: &Ledger) {
         for (email, account) in &self.open {
             assert_eq!(ledger.credentials(email).map(|login| login.account), Some(*account), "{email:?}");
         }

@@ -89,7 +89,7 @@ fn check_kept(log: &Log, appended: &[Batch], safe: usize) -> Vec<Batch> {
 }
 
 /// Opens a disk that a crash left behind, opens it again, and goes on.
-pub(super) fn check_disk(disk: &SimulatedDisk, appended: &[Batch], safe: usize) {
+pub fn check_disk(disk: &SimulatedDisk, appended: &[Batch], safe: usize) {
     let first = open(disk).unwrap().log;
     let mut found = check_kept(&first, appended, safe);
     // Batches found at the opening are safe: they cannot be told from acknowledged ones.

@@ -1,6 +1,6 @@
 //! Plain charges: many of them in one statement, which decides, changes and tells.
 //!
-//! A charge is plain when it has neither an idempotency key nor a key with a cap, and its account pays with credits or with
+//! A charge is plain when it has neither an idempotency key, nor a view, nor a key with a cap, and its account pays with credits or with
 //! free queries alone. What the statement leaves undone is decided one by one (`working.rs`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -61,7 +61,7 @@ impl Tariff {
 pub fn plain<'j>(job: &'j Job, directory: &Directory) -> Option<&'j ChargeRequest> {
     let Work::Charge(request) = &job.work else { return None };
     let has_caps = |key: KeyId| directory.key(key).is_none_or(|key| key.limits().has_caps());
-    if request.claim.is_some() || request.key.is_some_and(has_caps) {
+    if request.claim.is_some() || request.view.is_some() || request.key.is_some_and(has_caps) {
         return None;
     }
     Some(request)
@@ -289,6 +289,7 @@ impl Sold<'_> {
             charged,
             remaining: balance.credits,
             replayed: false,
+            paid_before: 0,
             caps: Vec::new(),
             undo: undo(self.request, sequence, charged, free_month),
         }

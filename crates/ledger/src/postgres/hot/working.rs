@@ -174,7 +174,8 @@ fn foresee(rows: &Rows, jobs: &[Job], part: &Part) -> Result<(), Trouble> {
         let account = job.work.account();
         if let Some(request) = request_of(&job.work) {
             let claim = request.claim.map(|claim| key_space::claim(account, &claim.key));
-            records.extend(claim);
+            let view = request.view.as_ref().map(|viewed| key_space::paid_view(account, &viewed.view));
+            records.extend(claim.into_iter().chain(view));
         }
         match &job.work {
             Work::Charge(request) => drop(lines.insert(line(account, request, request.key))),
@@ -206,7 +207,8 @@ fn line(account: AccountId, request: &ChargeRequest, key: Option<KeyId>) -> supe
 fn remembered_of(record: &ReservationRecord) -> impl Iterator<Item = Vec<u8>> {
     let claim = record.claim.map(|claim| key_space::claim(record.account, &claim.key));
     let file = record.file.map(|file| key_space::grant(record.account, &file.hash));
-    claim.into_iter().chain(file)
+    let view = record.view.map(|view| key_space::paid_view(record.account, &view));
+    claim.into_iter().chain(file).chain(view)
 }
 
 /// For each job the number of its first entry and of its reservation. They rise from one transaction on an account to the

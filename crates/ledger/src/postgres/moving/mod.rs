@@ -22,7 +22,7 @@ const IS_WHOLE: &str = "SELECT is_whole FROM books";
 const SERVERS: &str = "SELECT name FROM server WHERE lease_until > clock_timestamp() ORDER BY id LIMIT 10";
 
 /// Refuses books that a move has begun and not ended.
-pub(super) fn refuse_unfinished(connection: &mut Connection) -> Result<(), OpenError> {
+pub fn refuse_unfinished(connection: &mut Connection) -> Result<(), OpenError> {
     let row = connection.first(IS_WHOLE, &[])?;
     if row.is_some_and(|row| row.get(0)) { Ok(()) } else { Err(OpenError::Unfinished) }
 }

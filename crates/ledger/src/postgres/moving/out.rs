@@ -75,7 +75,7 @@ impl Source for Closed {
 }
 
 /// Hands on everything that a connection sees, and adds it up.
-pub(super) fn read(connection: &mut Connection, take: Take<'_>) -> Result<AuditReport, MoveError> {
+pub fn read(connection: &mut Connection, take: Take<'_>) -> Result<AuditReport, MoveError> {
     each(connection, ENTRIES, take, |row| Ok([Some(Item::Entry(entry(row)?)), None]))?;
     each(connection, ACCOUNTS, take, |row| {
         let found = account(row);

@@ -21,30 +21,30 @@ use tokens::TokenTable;
 
 /// The tables.
 #[derive(Default)]
-pub(super) struct Logins {
+pub struct Logins {
     by_account: HashMap<AccountId, Arc<Login>>,
     by_email: HashMap<Email, AccountId>,
     sessions: TokenTable<SessionRecord>,
-    pub(super) tokens: TokenTable<OneTimeToken>,
+    pub tokens: TokenTable<OneTimeToken>,
     changed_logins: HashSet<AccountId>,
     changed_sessions: HashSet<TokenHash>,
 }
 
 impl Logins {
-    pub(super) fn of(&self, account: AccountId) -> Option<&Arc<Login>> {
+    pub fn of(&self, account: AccountId) -> Option<&Arc<Login>> {
         self.by_account.get(&account)
     }
 
-    pub(super) fn is_taken(&self, email: &Email) -> bool {
+    pub fn is_taken(&self, email: &Email) -> bool {
         self.by_email.contains_key(email)
     }
 
-    pub(super) const fn sessions(&self) -> &TokenTable<SessionRecord> {
+    pub const fn sessions(&self) -> &TokenTable<SessionRecord> {
         &self.sessions
     }
 
     /// Takes the login of an account in, in the place of the one before. Says whether its e-mail address was free.
-    pub(super) fn put(&mut self, login: Login) -> bool {
+    pub fn put(&mut self, login: Login) -> bool {
         let account = login.account;
         self.remove(account);
         let other = self.by_email.insert(login.email.clone(), account);
@@ -53,26 +53,26 @@ impl Logins {
         other.is_none()
     }
 
-    pub(super) fn remove(&mut self, account: AccountId) -> Option<Arc<Login>> {
+    pub fn remove(&mut self, account: AccountId) -> Option<Arc<Login>> {
         let login = self.by_account.remove(&account)?;
         self.changed_logins.insert(account);
         self.by_email.remove(&login.email);
         Some(login)
     }
 
-    pub(super) fn put_session(&mut self, record: SessionRecord) {
+    pub fn put_session(&mut self, record: SessionRecord) {
         self.changed_sessions.insert(record.token);
         self.sessions.insert(record);
     }
 
-    pub(super) fn remove_session(&mut self, token: &TokenHash) -> Option<SessionRecord> {
+    pub fn remove_session(&mut self, token: &TokenHash) -> Option<SessionRecord> {
         let removed = self.sessions.remove(token)?;
         self.changed_sessions.insert(*token);
         Some(removed)
     }
 
     /// Changes the moment of a session's last use, which readers hold already.
-    pub(super) fn change_session(
+    pub fn change_session(
         &mut self,
         token: &TokenHash,
         change: impl FnOnce(&mut SessionRecord),
@@ -81,12 +81,12 @@ impl Logins {
     }
 
     /// At most `limit` sessions that have ended.
-    pub(super) fn ended_sessions(&mut self, now: Moment, limit: usize) -> Vec<TokenHash> {
+    pub fn ended_sessions(&mut self, now: Moment, limit: usize) -> Vec<TokenHash> {
         self.sessions.ended(now, limit)
     }
 
     /// Publishes the changed records to all readers.
-    pub(super) fn publish(&mut self, directory: &Directory) {
+    pub fn publish(&mut self, directory: &Directory) {
         let shown = directory.logins();
         for account in self.changed_logins.drain() {
             shown.publish_login(account, self.by_account.get(&account));
@@ -100,7 +100,7 @@ impl Logins {
     }
 
     /// Removes published records that these tables do not hold.
-    pub(super) fn forget_others(&self, directory: &Directory) {
+    pub fn forget_others(&self, directory: &Directory) {
         let is_login = |account| self.by_account.contains_key(&account);
         directory.logins().keep_only(is_login, |token| self.sessions.get(token).is_some());
     }

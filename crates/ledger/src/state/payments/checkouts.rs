@@ -156,7 +156,7 @@ impl State {
         Ok(found)
     }
 
-    pub(super) fn put_checkout(&mut self, checkout: &Checkout) {
+    pub fn put_checkout(&mut self, checkout: &Checkout) {
         self.written.changes.put(key_space::checkout(checkout.id.number), checkout.encode());
     }
 }

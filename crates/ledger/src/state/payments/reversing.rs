@@ -63,7 +63,7 @@ impl State {
 
     /// Takes credits back from a paid checkout, or gives them again, until it agrees with the record of its payment. Returns the
     /// change of the balance.
-    pub(super) fn settle_reversal(
+    pub fn settle_reversal(
         &mut self,
         checkout: &mut Checkout,
         reversal: &Reversal,

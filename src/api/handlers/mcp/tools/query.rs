@@ -97,7 +97,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         _ => page.next_cursor.clone(),
     };
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
-    let (receipt, durable) = offer.charge(charged_rows)?.complete()?;
+    let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
     request.context.log.rows = Some(charged_rows);
     request.context.log.credits = Some(receipt.charged);
