@@ -5,65 +5,97 @@
 use crate::access::{KeyRefusal, RateRefusal};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::words::{counted, grouped};
-use mercato_ledger::{CapStanding, ChargeError};
+use mercato_ledger::{BooksError, CapStanding, ChargeError, LoginError, Unavailable};
 use mercato_web::{ApiError, ErrorKind};
 
-/// A refusal of the books.
-pub fn from_books(error: ChargeError) -> ApiError {
-    match error {
-        ChargeError::InsufficientCredits { required, available } => {
-            let (cost, left) = (counted(required, "credit"), counted(available, "credit"));
-            let message = format!("this costs {cost} and the account has {left}");
-            ApiError::new(ErrorKind::NoCredits, message)
-                .with_reason("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits")
-                .with_fact("required", required)
-                .with_fact("available", available)
-                .with_fact("shortfall", required.saturating_sub(available))
-        }
-        ChargeError::FreePlanExhausted { allowance, resets_at } => {
-            let message = format!("the {allowance} free queries of this month are used up");
-            ApiError::new(ErrorKind::NoCredits, message)
-                .with_reason("FREE_PLAN_EXHAUSTED", "buy credits, or wait until resetAt")
-                .with_fact("required", 1)
-                .with_fact("available", 0)
-                .with_fact("shortfall", 1)
-                .with_fact("allowance", allowance)
-                .with_fact("resetAt", resets_at.rfc3339())
-        }
-        ChargeError::FreeRowsExceeded { limit, requested } => {
-            let (most, wanted) = (counted(limit, "row"), grouped(requested));
-            let message = format!(
-                "a free query asks for at most {most}, this one asks for {wanted}, and the account has no credits"
-            );
-            let hint = format!("set `limit` to {limit} or less, or buy credits");
-            ApiError::new(ErrorKind::NoCredits, message)
-                .with_reason("FREE_PLAN_ROWS", hint)
-                .with_fact("required", requested)
-                .with_fact("allowed", limit)
-        }
-        ChargeError::KeyCapReached { required, standing } => cap_reached(required, &standing),
-        ChargeError::IdempotencyMismatch => {
-            let message = "this Idempotency-Key was used with another request within the last 24 hours";
-            ApiError::new(ErrorKind::Unprocessable, message)
+/// An error of the books, as clients get it.
+pub trait BooksRefusal {
+    fn refusal(self) -> ApiError;
+}
+
+/// The refusal of a request for an error of the books.
+pub fn from_books(error: impl BooksRefusal) -> ApiError {
+    error.refusal()
+}
+
+impl BooksRefusal for ChargeError {
+    fn refusal(self) -> ApiError {
+        match self {
+            ChargeError::InsufficientCredits { required, available } => {
+                let (cost, left) = (counted(required, "credit"), counted(available, "credit"));
+                let message = format!("this costs {cost} and the account has {left}");
+                ApiError::new(ErrorKind::NoCredits, message)
+                    .with_reason("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits")
+                    .with_fact("required", required)
+                    .with_fact("available", available)
+                    .with_fact("shortfall", required.saturating_sub(available))
+            }
+            ChargeError::FreePlanExhausted { allowance, resets_at } => {
+                let message = format!("the {allowance} free queries of this month are used up");
+                ApiError::new(ErrorKind::NoCredits, message)
+                    .with_reason("FREE_PLAN_EXHAUSTED", "buy credits, or wait until resetAt")
+                    .with_fact("required", 1)
+                    .with_fact("available", 0)
+                    .with_fact("shortfall", 1)
+                    .with_fact("allowance", allowance)
+                    .with_fact("resetAt", resets_at.rfc3339())
+            }
+            ChargeError::FreeRowsExceeded { limit, requested } => {
+                let (most, wanted) = (counted(limit, "row"), grouped(requested));
+                let message = format!(
+                    "a free query asks for at most {most}, this one asks for {wanted}, and the account has no credits"
+                );
+                let hint = format!("set `limit` to {limit} or less, or buy credits");
+                ApiError::new(ErrorKind::NoCredits, message)
+                    .with_reason("FREE_PLAN_ROWS", hint)
+                    .with_fact("required", requested)
+                    .with_fact("allowed", limit)
+            }
+            ChargeError::KeyCapReached { required, standing } => cap_reached(required, &standing),
+            ChargeError::IdempotencyMismatch => {
+                let message = "this Idempotency-Key was used with another request within the last 24 hours";
+                ApiError::new(ErrorKind::Unprocessable, message)
                     .with_reason(
                         "IDEMPOTENCY_KEY_REUSED",
                         "use a new key for each distinct request, and for the same one once the version that it read is gone",
                     )
+            }
+            ChargeError::IdempotencyInUse => {
+                let message = "the request of this Idempotency-Key is still being answered";
+                ApiError::new(ErrorKind::Conflict, message)
+                    .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
+                    .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
+            }
+            ChargeError::Books(error) => error.refusal(),
         }
-        ChargeError::IdempotencyInUse => {
-            let message = "the request of this Idempotency-Key is still being answered";
-            ApiError::new(ErrorKind::Conflict, message)
-                .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
-                .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
+    }
+}
+
+impl BooksRefusal for BooksError {
+    fn refusal(self) -> ApiError {
+        match self {
+            // Its keys are revoked; the request was let in before that.
+            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
+            BooksError::Unavailable { reason } => reason.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
-        // Its keys are revoked; the request was let in before that.
-        ChargeError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
-        ChargeError::Unavailable { reason } => {
-            let message = format!("the books cannot be kept right now: {reason}");
-            ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
-                .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
+    }
+}
+
+impl BooksRefusal for Unavailable {
+    fn refusal(self) -> ApiError {
+        let message = format!("the books cannot be kept right now: {self}");
+        ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+            .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
+    }
+}
+
+impl BooksRefusal for LoginError {
+    fn refusal(self) -> ApiError {
+        match self {
+            LoginError::Books(error) => error.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
-        other => ApiError::new(ErrorKind::NotFound, other.to_string()),
     }
 }
 

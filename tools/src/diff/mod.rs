@@ -22,9 +22,7 @@ const PROGRESS_ROWS: u64 = 65_536;
 pub struct Version<'a> {
     /// The name in the report.
     pub name: &'a str,
-    /// The file.
     pub path: &'a Path,
-    /// The open file.
     pub table: &'a Table,
 }
 
@@ -260,7 +258,6 @@ impl Pair<'_> {
     }
 }
 
-/// A value as JSON.
 fn cell(version: &Version<'_>, column: usize, row: u32) -> Result<Box<RawValue>, Failure> {
     let mut line = Vec::new();
     let damaged = || Failure::store(version.path)(version.table.damaged(column));
@@ -272,7 +269,7 @@ fn cell(version: &Version<'_>, column: usize, row: u32) -> Result<Box<RawValue>,
 }
 
 /// A row in the order of the keys.
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     rank: u32,
     row: u32,
     key: Vec<Key<'a>>,

@@ -51,15 +51,12 @@ pub struct Load {
     pub rate: Option<f64>,
     /// Connections, at least one for each thread.
     pub connections: usize,
-    /// Threads.
     pub threads: usize,
     /// Duration of the warm-up, whose requests are not counted.
     pub warm_up: Duration,
-    /// Duration of the measurement.
     pub duration: Option<Duration>,
     /// Most counted requests.
     pub requests: Option<u64>,
-    /// Timeout of a response.
     pub timeout: Duration,
     /// Seed of the random choices.
     pub seed: u64,
@@ -89,9 +86,6 @@ pub struct Outcome {
 }
 
 /// Runs the load to its end, or until `stop` is set.
-///
-/// # Errors
-/// When threads or sockets cannot be created, or the server's process does not exist.
 pub fn run(
     load: &Load,
     target: Target,

@@ -25,7 +25,6 @@ const WAIT: Duration = Duration::from_secs(60);
 pub struct CheckReport {
     /// `embedding` or `cross-encoder`.
     pub kind: &'static str,
-    /// Name of the folder.
     pub name: String,
     /// `bert` or `xlm-roberta`.
     pub architecture: &'static str,
@@ -33,32 +32,23 @@ pub struct CheckReport {
     pub dimensions: usize,
     /// Most tokens of a text.
     pub max_tokens: usize,
-    /// Layers.
     pub layers: usize,
-    /// Tokens of the vocabulary.
     pub vocabulary: usize,
-    /// Number of parameters.
     pub parameters: usize,
     /// Whether the model is multilingual.
     pub multilingual: bool,
-    /// Pooling method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<&'static str>,
     /// Whether vectors are normalised to length 1.
     pub normalised: bool,
-    /// Prefix of queries.
     pub query_prompt: String,
-    /// Prefix of passages.
     pub passage_prompt: String,
     /// SHA-256 over settings, vocabulary and weights.
     pub fingerprint: String,
-    /// Time to load.
     pub load_milliseconds: f64,
     /// Median time of the sentence on one thread.
     pub milliseconds_per_sentence: f64,
-    /// The sentence.
     pub sentence: String,
-    /// Its vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
     /// The passage of a cross-encoder.
@@ -73,9 +63,6 @@ pub struct CheckReport {
 }
 
 /// Loads the folder and runs the model on a sentence (a cross-encoder also on a passage) and on all `sentences`.
-///
-/// # Errors
-/// When the folder is invalid, or the inference fails.
 pub fn run(
     folder: &Path,
     sentence: &str,

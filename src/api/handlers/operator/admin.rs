@@ -10,7 +10,7 @@ use crate::api::handlers::catalog::dataset_answer::no_parameters;
 use crate::api::route::{Guard, Route};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::operator::{CommandError, Context, OperatorCommand};
-use mercato_ledger::{BackupError, ChargeError};
+use mercato_ledger::{BackupError, BooksError};
 use mercato_payments::ReconcileError;
 use mercato_web::{ApiError, ErrorKind, Method, Response, random_bytes, validation_error};
 
@@ -36,16 +36,15 @@ impl From<CommandError> for ApiError {
             CommandError::Range { field, .. } => {
                 validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
             }
-            CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
+            CommandError::Ledger(BooksError::Invalid { field, .. }) => {
                 validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
             }
-            CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
+            CommandError::Ledger(BooksError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
             }
-            CommandError::Ledger(ChargeError::AccountClosed { .. }) => {
-                Self::new(ErrorKind::Conflict, message)
-                    .with_reason("ACCOUNT_CLOSED", "create another account")
-            }
+            CommandError::Ledger(BooksError::AccountClosed { .. }) => Self::new(ErrorKind::Conflict, message)
+                .with_reason("ACCOUNT_CLOSED", "create another account"),
+            CommandError::Login(_) => validation_error("ORDER_INVALID", "/account", message, hint),
             CommandError::Ledger(error) => from_books(error),
             CommandError::Reconcile(ReconcileError::Books(error)) => from_books(error),
             CommandError::Reconcile(ReconcileError::Provider(_)) => {

@@ -18,7 +18,7 @@ use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
-use mercato_ledger::{ChargeError, KeyId, KeyView};
+use mercato_ledger::{BooksError, KeyId, KeyView};
 use mercato_web::{ApiError, ErrorKind, Response, validation_error};
 
 #[derive(Template)]
@@ -145,7 +145,7 @@ fn rotate(
     }
     match app.ledger.rotate_key(key.id, "", grace_seconds, random, request.now()) {
         Ok(created) => created::page(request, area, &created),
-        Err(ChargeError::Invalid { .. }) => {
+        Err(BooksError::Invalid { .. }) => {
             // The same form may have made it at the same time.
             if let Some(shown) = once::made_before(app, request, area, random)? {
                 return Ok(shown);

@@ -19,7 +19,7 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
-use mercato_ledger::{Redeemed, Redemption, TokenHash};
+use mercato_ledger::{RedeemToken, Redeemed, Redemption, TokenHash};
 use mercato_web::{ApiError, Response};
 
 const TOKEN: &str = "token";
@@ -55,7 +55,10 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return page(&visit, request, typed, Some(Refused::throttled(words, throttled)));
     }
-    if app.ledger.redeem_token(token, &Redemption::ConfirmEmail, now).map_err(from_books)?
+    if app
+        .ledger
+        .commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: now })
+        .map_err(from_books)?
         == Redeemed::Refused
     {
         return page(&visit, request, typed, wrong());

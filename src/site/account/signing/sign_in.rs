@@ -25,7 +25,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
-use mercato_ledger::{ChargeError, Email, Login, PlainToken};
+use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
 use mercato_web::{ApiError, Response, random_bytes};
 
 /// Name of the parameter that says where a sign-in leads.
@@ -91,7 +91,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         return page(app, &visit, request, email, next, Some(refused));
     };
     if let Some(before) = session::of(app, request, &visit) {
-        app.ledger.end_session(before.token(), now).map_err(from_books)?;
+        app.ledger.commit(&EndSession { token: before.token(), at: now }).map_err(from_books)?;
     }
     let response = visit.redirect(request, &target(&visit, next));
     let response = response.with_header("Set-Cookie", session::opened(&visit, &token));
@@ -126,7 +126,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
     if let Some(session) = session::of(app, request, &visit) {
-        app.ledger.end_session(session.token(), request.now()).map_err(from_books)?;
+        app.ledger.commit(&EndSession { token: session.token(), at: request.now() }).map_err(from_books)?;
     }
     let to = Done::SignedOut.at(&visit.link("/account/sign-in"));
     Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
@@ -136,7 +136,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
 fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToken>, ApiError> {
     match app.ledger.open_session(login, random_bytes()?, request.now()) {
         Ok(token) => Ok(Some(token)),
-        Err(error @ ChargeError::Unavailable { .. }) => Err(from_books(error)),
+        Err(LoginError::Books(error @ BooksError::Unavailable { .. })) => Err(from_books(error)),
         Err(_) => Ok(None),
     }
 }

@@ -114,11 +114,5 @@ fn look(entry: &DirEntry, inside: &Path, above: &Pending) -> Result<Seen, Failur
 }
 
 fn refusal(path: &Path, section: &str, expected: String, found: &str, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: section.into(),
-        expected,
-        found: found.into(),
-        remedy: remedy.into(),
-    }
+    Failure::refused(path.display().to_string(), section, expected, found, remedy)
 }

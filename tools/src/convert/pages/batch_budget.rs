@@ -12,14 +12,11 @@ pub struct LeafCost {
     pub level_bytes: u64,
 }
 
-/// The values of one page.
 #[derive(Clone, Debug)]
 pub struct PageValues {
-    /// The starts of rows.
     pub starts: RowStarts,
     /// Bytes of the longest text.
     pub text_bytes_max: u64,
-    /// Bytes of all texts.
     pub text_bytes: u64,
 }
 

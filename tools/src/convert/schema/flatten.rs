@@ -14,7 +14,6 @@ use crate::convert::dataset::widen::{Shape, TextForm};
 /// The logical type of a leaf, where Arrow's type does not express it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafTag {
-    /// No further information.
     None,
     /// UUID of sixteen bytes.
     Uuid,
@@ -37,7 +36,6 @@ pub struct OutputColumn {
     pub path: Vec<usize>,
     /// Whether the column is a list or a map, stored as JSON text.
     pub nested: bool,
-    /// The form of its texts.
     pub form: TextForm,
 }
 
@@ -61,7 +59,6 @@ impl OutputColumn {
     }
 }
 
-/// The result of flattening.
 #[derive(Debug, Default)]
 pub struct Flattened {
     /// The converted columns, in file order.
@@ -223,7 +220,6 @@ fn text_form(data_type: &DataType, tags: &[LeafTag]) -> TextForm {
     }
 }
 
-/// Converts Arrow's time unit.
 #[must_use]
 pub fn time_unit(unit: ArrowUnit) -> TimeUnit {
     match unit {

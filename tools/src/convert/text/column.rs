@@ -15,11 +15,8 @@ const EXAMPLES_MAX: usize = 3;
 /// Bytes of a value in a message.
 const VALUE_SHOWN_BYTES: usize = 64;
 
-/// A column of texts.
 pub struct TextColumn {
-    /// The name.
     pub name: String,
-    /// The declared type.
     pub declared: Option<ColumnType>,
     /// The types that its values allow.
     pub inference: Inference,
@@ -34,14 +31,7 @@ pub struct TextColumn {
 /// A value that was refused, without its place.
 pub enum RowError {
     /// The column refuses the value.
-    Value {
-        /// The expected value.
-        expected: String,
-        /// The value found.
-        found: String,
-        /// The remedy.
-        remedy: String,
-    },
+    Value { expected: String, found: String, remedy: String },
     /// The spilled file could not be written.
     Failure(Failure),
 }
@@ -101,7 +91,6 @@ impl TextColumn {
     }
 }
 
-/// The name of a declared type.
 #[must_use]
 pub fn type_name(declared: ColumnType) -> String {
     use mercato_format::ColumnKind;

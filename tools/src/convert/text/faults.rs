@@ -11,7 +11,6 @@ const NAME_SHOWN_BYTES: usize = 64;
 /// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// The file.
     pub file: std::sync::Arc<str>,
     /// The line, counted from 1.
     pub line: u64,
@@ -24,9 +23,7 @@ pub struct Spot {
 pub struct Conflict {
     /// The place of the value.
     pub at: Spot,
-    /// The expected value.
     pub expected: String,
-    /// The value found.
     pub found: String,
     /// What is wrong with it.
     pub fault: ValueFault,
@@ -45,16 +42,13 @@ pub enum ValueFault {
     Grouped,
     /// A double would lose digits of it.
     LongInteger,
-    /// Anything else.
     Other,
 }
 
 /// A column of texts that look like numbers or dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LooksLikeValues {
-    /// The first text.
     pub at: Spot,
-    /// The text.
     pub found: String,
     /// The option that reads it.
     pub advice: Advice,
@@ -67,13 +61,8 @@ impl Conflict {
     #[must_use]
     pub fn refuse(self, name: &str) -> Failure {
         let name = cut(name.to_owned(), NAME_SHOWN_BYTES);
-        Failure::Refused {
-            file: self.at.file.to_string(),
-            section: self.at.section(&name),
-            remedy: self.remedy(&name),
-            expected: self.expected,
-            found: self.found,
-        }
+        let (section, remedy) = (self.at.section(&name), self.remedy(&name));
+        Failure::refused(self.at.file.to_string(), section, self.expected, self.found, remedy)
     }
 
     fn remedy(&self, name: &str) -> String {

@@ -47,7 +47,6 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// Counts nulls.
     pub fn note_nulls(&mut self, count: usize) {
         self.nulls += count as u64;
     }
@@ -177,9 +176,6 @@ impl Inference {
     }
 
     /// The kind that holds every value.
-    ///
-    /// # Errors
-    /// When values of two types are mixed.
     pub fn resolve(&self) -> Result<ColumnKind, Conflict> {
         let (texts, lists) = (self.count(TEXT) + self.count(CODE), self.count(LIST));
         let families = [&[BOOLEAN][..], &NUMBERS, &MOMENTS, &[LIST]];

@@ -66,7 +66,6 @@ pub struct TextOptions {
 /// A column of the text inputs, with its type.
 #[derive(Debug, Clone)]
 pub struct TextShape {
-    /// The type.
     pub shape: Shape,
     /// Whether it has nulls.
     pub nullable: bool,
@@ -74,16 +73,12 @@ pub struct TextShape {
     pub file: String,
 }
 
-/// A column of a preview.
 #[derive(Debug)]
 pub struct PreviewColumn {
-    /// The name.
     pub name: String,
     /// The type, or why it has none.
     pub shape: Result<TextShape, Failure>,
-    /// Nulls.
     pub nulls: u64,
-    /// Some values.
     pub examples: Vec<String>,
 }
 
@@ -110,9 +105,6 @@ pub struct TextReader {
 
 impl TextReader {
     /// A reader that spills into `directory`. `hints` are the types of columns that other files have.
-    ///
-    /// # Errors
-    /// When the options contradict one another.
     pub fn new(
         options: &TextOptions,
         drop: &HashSet<String>,
@@ -221,9 +213,6 @@ impl TextReader {
     }
 
     /// The spilled files since the last call. Later rows go into others.
-    ///
-    /// # Errors
-    /// When a batch cannot be spilled.
     pub fn take_files(&mut self) -> Result<Vec<SpilledFile>, Failure> {
         self.rows.take_files()
     }
@@ -234,13 +223,11 @@ impl TextReader {
         self.rows.matched_drops()
     }
 
-    /// How values are written.
     #[must_use]
     pub fn forms(&self) -> Arc<ValueForms> {
         Arc::clone(&self.forms)
     }
 
-    /// Rows so far.
     #[must_use]
     pub fn row_count(&self) -> u64 {
         self.rows.count()
@@ -376,11 +363,11 @@ fn refuse_group(column: &TextColumn, value: &Spot, group: &Spot) -> Failure {
     } else {
         (value, group, "a value that is no object", "an object")
     };
-    Failure::Refused {
-        file: second.file.to_string(),
-        section: second.section(&name),
-        expected: format!("{expected}, as on line {} of {}", first.line, first.file),
-        found: found.into(),
-        remedy: format!("write one of both everywhere, or leave the column out with --drop {name}"),
-    }
+    Failure::refused(
+        second.file.to_string(),
+        second.section(&name),
+        format!("{expected}, as on line {} of {}", first.line, first.file),
+        found,
+        format!("write one of both everywhere, or leave the column out with --drop {name}"),
+    )
 }

@@ -22,7 +22,6 @@ pub struct SpilledFile {
     pub file: File,
     /// The names of its columns.
     pub columns: Vec<String>,
-    /// Rows.
     pub rows: u64,
     /// The input files of its rows, for messages.
     pub inputs: String,

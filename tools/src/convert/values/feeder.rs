@@ -30,12 +30,7 @@ pub enum FeedError {
     Build(#[from] FormatError),
     /// A value has no form in the column.
     #[error("row {row} of the batch: {found}")]
-    Value {
-        /// Row in the batch.
-        row: usize,
-        /// The value found.
-        found: String,
-    },
+    Value { row: usize, found: String },
     /// The reader returned another type than planned.
     #[error("unexpected type {0}")]
     Type(String),
@@ -49,9 +44,6 @@ pub struct Feeder {
 
 impl Feeder {
     /// Appends a batch. `nulls` combines the nulls of the array and of every struct above it.
-    ///
-    /// # Errors
-    /// See [`FeedError`].
     pub fn feed(
         &mut self,
         builder: &mut ColumnBuilder,

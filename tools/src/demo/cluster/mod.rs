@@ -54,7 +54,6 @@ pub struct Cluster {
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Told {
-    /// Logs and data.
     pub directory: String,
     /// A file of a shell with the variables of the store and of the books.
     pub environment: String,
@@ -73,13 +72,10 @@ pub struct Told {
 /// A part of a cluster.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct ToldPart {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub program: &'static str,
     /// Where it listens.
     pub address: String,
-    /// Number of its process.
     pub pid: u32,
 }
 
@@ -89,9 +85,6 @@ pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Hears SIGINT and SIGTERM. The second of them ends the process at once, and the parts with it.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn on_signals() -> std::io::Result<Stop> {
         let stop = Stop::default();
         for signal in [SIGINT, SIGTERM] {

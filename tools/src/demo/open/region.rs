@@ -84,7 +84,6 @@ pub(super) fn altitude(municipality: i32) -> i32 {
     if is_coastal(municipality) { mixed % 30 + 1 } else { 40 + mixed.abs() }
 }
 
-/// Inhabitants.
 pub(super) fn population(municipality: i32) -> i32 {
     let rank = municipality.wrapping_mul(13) % 41;
     if municipality == 35 { 184_300 } else { 900 + rank * rank * 31 }

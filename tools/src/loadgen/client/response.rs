@@ -8,7 +8,6 @@ use crate::loadgen::client::response_head::{Head, parse_head};
 
 /// Largest response head, bytes.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
-/// A malformed response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// The head is not an HTTP/1 head.
@@ -19,14 +18,7 @@ pub enum ResponseError {
     HeadTooLong,
     /// A framing header is invalid.
     #[error("{header}: expected {expected}, found `{found}`")]
-    Framing {
-        /// The header.
-        header: &'static str,
-        /// The expected value.
-        expected: &'static str,
-        /// The value received.
-        found: String,
-    },
+    Framing { header: &'static str, expected: &'static str, found: String },
     /// The chunked body is malformed.
     #[error("the body of the response: {0}")]
     Chunk(#[from] ChunkError),
@@ -35,7 +27,6 @@ pub enum ResponseError {
 /// The state after a piece of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The response continues.
     More,
     /// The response is complete. It ended after this many of the bytes.
     Whole(usize),
@@ -62,7 +53,6 @@ struct Counted {
 /// How many bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Of every response.
     Every(usize),
     /// Of responses whose status is not 2xx.
     Refusals(usize),

@@ -57,18 +57,14 @@ pub struct Ticket {
     pub sequence: u64,
     /// Whether the request is counted.
     pub measured: bool,
-    /// Intended start.
     pub intended: u64,
 }
 
-/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Send a request now.
     Now(Ticket),
     /// Wait until this time.
     At(u64),
-    /// The run is over.
     Over,
 }
 
@@ -85,7 +81,6 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Tickets for thread `thread` of `plan.threads`.
     #[must_use]
     pub fn new(plan: Plan, shared: Arc<Shared>, thread: u64) -> Tickets {
         Tickets { plan, shared, thread, warm_given: 0, given: 0, over: false }
@@ -191,7 +186,7 @@ fn nanos_of_seconds(seconds: f64) -> u64 {
 }
 
 /// Nanoseconds of a duration, at most 584 years.
-pub(in crate::loadgen) fn nanos(duration: Duration) -> u64 {
+pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

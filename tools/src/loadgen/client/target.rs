@@ -6,10 +6,8 @@ use std::time::Duration;
 /// Timeout of a test connection before the run.
 const TRY_WAIT: Duration = Duration::from_secs(2);
 
-/// The target server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The URL as given.
     pub url: String,
     /// Host and port, for the `Host` header.
     pub host: String,
@@ -22,9 +20,6 @@ pub struct Target {
 impl Target {
     /// Parses `http://HOST[:PORT][/PREFIX]` and resolves the host. Of several addresses, the first one that accepts a
     /// connection is used.
-    ///
-    /// # Errors
-    /// When the URL is invalid or the host has no address.
     pub fn resolve(url: &str) -> Result<Target, String> {
         let rest = url.strip_prefix("http://").ok_or_else(|| {
             format!("`{url}`: expected http://HOST:PORT; TLS is measured at the proxy that ends it")

@@ -10,7 +10,6 @@ pub const WEIGHT_MAX: u64 = 1_000_000;
 /// One item of `--work`: `NAME`, `NAME=WEIGHT` or `NAME@DEPTH=WEIGHT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixItem {
-    /// The work.
     pub name: String,
     /// Only this depth; by default, all depths of the run.
     pub depth: Option<u64>,
@@ -19,9 +18,6 @@ pub struct MixItem {
 }
 
 /// Parses a mix like `w1=8,w4=2,w2k@100000`.
-///
-/// # Errors
-/// When the text is not a mix.
 pub fn parse(text: &str) -> Result<Vec<MixItem>, String> {
     let items: Vec<MixItem> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
     if items.len() > WORK_COUNT_MAX {

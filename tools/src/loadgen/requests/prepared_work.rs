@@ -10,9 +10,7 @@ pub struct PreparedWork {
     pub name: String,
     /// The name of the work without the depth.
     pub work: String,
-    /// Rows before its page.
     pub depth: Option<u64>,
-    /// Weight in the mix.
     pub weight: u64,
     /// Whether its responses have no body.
     pub to_head: bool,
@@ -20,13 +18,14 @@ pub struct PreparedWork {
     pub(super) request_bytes: RequestBytes,
 }
 
-/// The bytes of the requests of a work.
 #[derive(Debug, Clone)]
 pub(super) enum RequestBytes {
     /// Every request has the same bytes.
     Fixed(Vec<u8>),
-    /// Requests differ.
-    Varying { head: BoundTemplate, body: Option<BoundTemplate> },
+    Varying {
+        head: BoundTemplate,
+        body: Option<BoundTemplate>,
+    },
 }
 
 impl PreparedWork {
@@ -54,7 +53,6 @@ impl PreparedWork {
 }
 
 impl RequestBytes {
-    /// The first request.
     pub(super) fn encoded(&self, random: &mut Random) -> Vec<u8> {
         let (mut out, mut room) = (Vec::new(), Vec::new());
         self.render(random, 0, &mut room, &mut out);

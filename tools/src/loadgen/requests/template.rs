@@ -12,7 +12,6 @@ pub const PLACEHOLDER_COUNT_MAX: usize = 64;
 /// Most choices of one `{pick:…}`.
 pub const CHOICE_COUNT_MAX: usize = 1_000;
 
-/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -72,18 +71,14 @@ pub struct Bindings {
     pub lists: BTreeMap<String, Vec<Value>>,
 }
 
-/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// An unknown placeholder.
     #[error("`{{{found}}}`, where {expected} was expected")]
     Placeholder {
         /// The text between the braces.
         found: String,
-        /// The allowed text.
         expected: String,
     },
-    /// Too many placeholders.
     #[error("more than {PLACEHOLDER_COUNT_MAX} placeholders")]
     TooMany,
     /// A character that would break the request.
@@ -120,9 +115,6 @@ impl Value {
 
 impl Template {
     /// Parses a template. A brace without a lower-case letter behind it is literal.
-    ///
-    /// # Errors
-    /// When a placeholder is unclosed or unknown.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
@@ -163,9 +155,6 @@ impl Template {
     }
 
     /// Replaces the placeholders that are bound before the run.
-    ///
-    /// # Errors
-    /// When a name or list has no binding, or a character would break the request.
     pub fn bind(&self, bindings: &Bindings, part: RequestPart) -> Result<BoundTemplate, TemplateError> {
         let mut bound = BoundTemplate(Vec::new());
         for segment in &self.0 {
@@ -208,13 +197,11 @@ impl Bindings {
 }
 
 impl BoundTemplate {
-    /// A template without placeholders.
     #[must_use]
     pub fn of(text: &str) -> BoundTemplate {
         BoundTemplate(vec![BoundPart::Text(text.to_owned())])
     }
 
-    /// Appends another template.
     pub fn append(&mut self, other: BoundTemplate) {
         for piece in other.0 {
             match (self.0.last_mut(), piece) {

@@ -26,7 +26,6 @@ pub(super) struct FileText {
     pub(super) work: Vec<WorkText>,
 }
 
-/// A work as TOML.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `name` and `path`")]
 pub(super) struct WorkText {

@@ -12,32 +12,25 @@ use crate::loadgen::{Load, Outcome};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The server.
     pub url: String,
     /// `closed` or `open`.
     #[serde(rename = "loop")]
     pub kind: &'static str,
     /// Target rate of an open loop, requests a second.
     pub intended_rate: Option<f64>,
-    /// Connections.
     pub connections: usize,
-    /// Threads.
     pub threads: usize,
     /// Seed of the random choices.
     pub seed: u64,
-    /// Seconds of warm-up.
     pub warm_up_seconds: f64,
     /// Seconds from the end of the warm-up to the end of the last request.
     pub seconds: f64,
     /// How the run ended: `complete`, `signal`, or `unreachable` when connections were abandoned.
     pub ended: &'static str,
-    /// Totals over all works.
     pub total: WorkSummary,
-    /// Each work.
     pub works: Vec<WorkSummary>,
     /// Requests of an open loop that were due but never sent, because no connection was free.
     pub unsent: u64,
-    /// Opened connections.
     pub connections_opened: u64,
     /// Resource usage of the server.
     pub server: Option<ServerUse>,
@@ -54,14 +47,12 @@ pub struct WorkSummary {
     /// The work without the depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
-    /// The depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
     /// Completed requests, good or failed.
     pub requests: u64,
     /// Requests with a good response.
     pub good: u64,
-    /// Failures by kind.
     pub errors: Errors,
     /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
@@ -80,15 +71,11 @@ pub struct WorkSummary {
     pub first_byte_milliseconds: Option<Percentiles>,
 }
 
-/// Failures by kind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Errors {
-    /// All.
     pub total: u64,
-    /// Unexpected statuses.
     pub status: u64,
-    /// No connection.
     pub connect: u64,
     /// No complete response within the timeout.
     pub timeout: u64,
@@ -104,7 +91,6 @@ pub struct Errors {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerUse {
-    /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
     /// Processor time a completed request, microseconds.
@@ -115,7 +101,6 @@ pub struct ServerUse {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorUse {
-    /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
     /// Processor time a completed request, microseconds.
@@ -126,9 +111,6 @@ pub struct GeneratorUse {
 
 impl Report {
     /// The report of a run.
-    ///
-    /// # Errors
-    /// When tallies cannot be added.
     pub fn new(
         load: &Load,
         target: &Target,

@@ -9,7 +9,6 @@ const TIME_DIGITS: u8 = 3;
 /// Bytes of a refusal that a sample keeps.
 pub const SAMPLE_SIZE_BYTES_MAX: usize = 512;
 
-/// Kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
@@ -56,7 +55,6 @@ impl FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureSample {
-    /// How it failed.
     pub kind: FailureKind,
     /// The status of the response, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +80,6 @@ pub struct Times {
 /// The counts of one work.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Good responses.
     pub good: u64,
     /// Failures, in the order of [`FailureKind::ALL`].
     pub failed: [u64; 6],
@@ -100,9 +97,6 @@ pub struct Tally {
 
 impl Tally {
     /// An empty tally.
-    ///
-    /// # Errors
-    /// When the histograms cannot be created.
     pub fn new() -> Result<Tally, hdrhistogram::CreationError> {
         let empty = || Histogram::new_with_bounds(1, TIME_NANOS_MAX, TIME_DIGITS);
         Ok(Tally {
@@ -116,7 +110,6 @@ impl Tally {
         })
     }
 
-    /// Counts a good response.
     pub fn succeed(&mut self, bytes: u64, times: Times) {
         self.good += 1;
         self.bytes += bytes;
@@ -134,16 +127,12 @@ impl Tally {
         }
     }
 
-    /// All failures.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.iter().sum()
     }
 
     /// Adds the counts of another tally.
-    ///
-    /// # Errors
-    /// Never in practice: all histograms have the same bounds.
     pub fn add(&mut self, other: &Tally) -> Result<(), hdrhistogram::AdditionError> {
         self.good += other.good;
         self.bytes += other.bytes;
@@ -166,9 +155,7 @@ impl Tally {
 pub struct Percentiles {
     /// The smallest.
     pub min: f64,
-    /// The mean.
     pub mean: f64,
-    /// The median.
     pub p50: f64,
     /// 90 % are at most this.
     pub p90: f64,
