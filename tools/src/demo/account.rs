@@ -9,7 +9,10 @@ use std::path::Path;
 use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
 use mercato_base::clock::Moment;
 use mercato_catalog::DataDirectory;
-use mercato_ledger::{AccountId, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SignUp};
+use mercato_ledger::{
+    AccountId, ConfirmEmail, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SetPassword, SignUp,
+    SignedUp,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -24,7 +27,6 @@ const PASSWORD_RANDOM_BYTES: usize = 6;
 /// The account, its key and its login.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct DemoAccount {
-    /// Id of the account.
     pub account: String,
     /// The plain key, which only opens demo data.
     pub key: String,
@@ -35,9 +37,6 @@ pub struct DemoAccount {
 }
 
 /// Returns the account of an earlier run if its key is still valid, or else a new one.
-///
-/// # Errors
-/// When the books or the key file cannot be written.
 pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<DemoAccount, Failure> {
     let path = data.root().join(FILE);
     let known = read(&path).filter(|customer| is_known(ledger, customer));
@@ -82,15 +81,25 @@ fn create(ledger: &Ledger, now: Moment) -> Result<DemoAccount, String> {
 /// An account with the login of the demo. One whose file was lost gets the new password.
 fn sign_up(ledger: &Ledger, password: &PasswordHash, now: Moment) -> Result<AccountId, String> {
     let email = Email::parse(EMAIL).map_err(|error| error.to_string())?;
-    let account = match ledger.sign_up(&email, password, now).map_err(|error| error.to_string())? {
-        SignUp::Created(account) => account,
-        SignUp::EmailTaken => {
+    let account = match ledger
+        .commit(&SignUp { email: email.clone(), password: password.clone(), at: now })
+        .map_err(|error| error.to_string())?
+    {
+        SignedUp::Created(account) => account,
+        SignedUp::EmailTaken => {
             let login = ledger.credentials(&email).ok_or("the demo account has no login")?;
-            ledger.set_password(login.account, password, None, now).map_err(|error| error.to_string())?;
+            ledger
+                .commit(&SetPassword {
+                    account: login.account,
+                    password: password.clone(),
+                    kept: None,
+                    at: now,
+                })
+                .map_err(|error| error.to_string())?;
             login.account
         }
     };
-    ledger.confirm_email(account, now).map_err(|error| error.to_string())?;
+    ledger.commit(&ConfirmEmail { account, at: now }).map_err(|error| error.to_string())?;
     Ok(account)
 }
 

@@ -314,7 +314,7 @@ fn downloads_view_in_every_format_once_paid() {
         let name = format!("attachment; filename=\"cities-1.0.0-view.{format}\"");
         assert_eq!(answer.header("Content-Disposition"), Some(name.as_str()));
         assert_eq!(answer.header("Cache-Control"), Some("no-store"));
-        let ask = crate::harness::Ask::post("/api/v1/datasets/cities/query", body);
+        let ask = Ask::post("/api/v1/datasets/cities/query", body);
         let media_type = media_type.split(';').next().unwrap();
         let expected = site.send(&ask.header("X-Api-Key", &key).header("Accept", media_type));
         match format {
@@ -355,8 +355,8 @@ fn sells_uncounted_view_up_to_its_bound() {
     let site = site(70_000);
     let target = "/datasets/cities/explore?filter=name&test=eq&value=Roma";
     let told = site.get(target).text();
-    assert!(told.contains("This view holds more than 10,000 rows."), "{told}");
-    assert!(told.contains("It costs at most 70,000 credits (€350.00, VAT excluded)"), "{told}");
+    assert!(told.contains("This view has more than 10,000 rows."), "{told}");
+    assert!(told.contains("It costs at most 70,000 credits (€350.00 excluding VAT)"), "{told}");
     let browser = Browser::signed_in(&site, EMAIL);
     for (bought, ends) in [(30_000, true), (60_000, false)] {
         buy(&site, bought);
@@ -537,7 +537,7 @@ fn says_that_finding_rows_takes_too_much_work() {
         (
             "",
             RUN,
-            "Counting this view takes more work",
+            "Counting this view takes too long",
             "Finding these rows takes more work than one request may cause.",
         ),
         ("&lang=it", "Esegui questa vista", "Contare", "Trovare queste righe richiede più lavoro"),

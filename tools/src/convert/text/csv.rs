@@ -8,12 +8,10 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr3};
 
-/// A field of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     /// The end of its bytes in the record.
     end: usize,
-    /// Whether it began with a quote.
     quoted: bool,
     /// The line on which it begins, counted from 1.
     line: u64,
@@ -24,7 +22,6 @@ struct Field {
 pub enum Fault {
     /// More bytes than a record may have.
     TooLong,
-    /// More fields than expected.
     TooManyFields,
     /// A byte after the closing quote of a field.
     AfterQuote(u8),
@@ -84,7 +81,6 @@ impl Splitter {
         (self.line, self.field_line, self.record_line) = (line, line, line);
     }
 
-    /// Begins the next record.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
@@ -93,9 +89,6 @@ impl Splitter {
     }
 
     /// Takes bytes up to the end of the record. Returns how many, and whether the record is complete.
-    ///
-    /// # Errors
-    /// See [`Fault`]; the place is [`Splitter::line`] and [`Splitter::field_number`].
     pub fn take(&mut self, chunk: &[u8]) -> Result<(usize, bool), Fault> {
         let mut rest = chunk;
         while let Some((&first, after)) = rest.split_first() {
@@ -157,9 +150,6 @@ impl Splitter {
     }
 
     /// Ends the last record at the end of the file. Returns whether there is one.
-    ///
-    /// # Errors
-    /// [`Fault::OpenQuote`].
     pub fn finish(&mut self) -> Result<bool, Fault> {
         match self.state {
             State::Quoted => {
@@ -207,7 +197,6 @@ impl Splitter {
         Ok(())
     }
 
-    /// The current line.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
@@ -219,7 +208,6 @@ impl Splitter {
         self.fields.len() + 1
     }
 
-    /// Fields of the record.
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.fields.len()

@@ -17,7 +17,6 @@ const SERVERS: &str = "    server 10.0.0.11:8080 max_fails=0;\n    server 10.0.0
 /// What nginx keeps in folders of the system where nothing else is said.
 const TEMPORARY: [&str; 5] = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/// Starts it on a port.
 pub(super) fn start(bench: &Bench<'_>, port: u16, servers: &[u16]) -> Result<Part, Failure> {
     let folder = bench.folder.join("nginx");
     fs::create_dir(&folder).map_err(Failure::io(&folder, "create"))?;
