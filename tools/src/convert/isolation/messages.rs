@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 
-use mercato::catalog::{ColumnType, SourceOptions};
+use mercato_catalog::{ColumnType, SourceOptions};
 use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
