@@ -71,7 +71,9 @@ class Server:
 
     def readiness(self):
         """Status, state of the store and warnings, as the operator sees them."""
-        address = (self.data / "admin.address").read_text().strip()
+        # The file is written after the public listener answers.
+        address = until("its address", lambda: (self.data / "admin.address").exists() and (self.data / "admin.address").read_text())
+        address = address.strip()
         try:
             with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
                 status, data = answer.status, json.load(answer)["data"]
@@ -168,7 +170,8 @@ def check(world, kind):
     world.change("rollback", "numbers", "--to", "1.2.0", "--wait")
     assert [server.version("numbers") for server in servers] == [("1.2.0", 2_500)] * 2
     world.change("unpublish", "numbers", "--wait")
-    assert [server.version("numbers") for server in servers] == [(None, 404)] * 2
+    withdrawn = [server.version("numbers") for server in servers]
+    assert withdrawn == [(None, 404)] * 2, withdrawn
 
     # The store is away: what is here is served, and nothing is published.
     world.store.kill()
