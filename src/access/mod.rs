@@ -35,7 +35,7 @@ use client_address::client_key;
 use mercato_base::clock::{Clock, Moment};
 use mercato_ledger::limits::TRACKED_ADDRESSES_MAX;
 use mercato_ledger::{
-    AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
+    AccountHandle, BooksError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
 };
 use meter::{Meter, MeterTable};
 use others::Others;
@@ -98,7 +98,7 @@ pub struct AccessControl {
 
 impl AccessControl {
     /// Opens the access control with the stored counters of the current day.
-    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<AccessControl, ChargeError> {
+    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<AccessControl, BooksError> {
         let access = AccessControl {
             limits,
             keys: MeterTable::new(TRACKED_KEYS_MAX),
@@ -201,7 +201,7 @@ impl AccessControl {
 
     /// Writes changed counters to the books, and the times when keys were last used. Where other servers count in the same
     /// books, hears what they have counted. A round is bounded; the rest follows in the next round.
-    pub fn flush(&self, now: Moment) -> Result<(), ChargeError> {
+    pub fn flush(&self, now: Moment) -> Result<(), BooksError> {
         if self.ledger.shares_counts() {
             self.share(now)?;
         } else {
@@ -210,7 +210,7 @@ impl AccessControl {
         self.ledger.note_key_uses()
     }
 
-    fn note_days(&self, now: Moment) -> Result<(), ChargeError> {
+    fn note_days(&self, now: Moment) -> Result<(), BooksError> {
         let mut notes = Vec::new();
         let mut note = |subject: CounterSubject, meter: &mut Meter| {
             if !meter.is_flushed && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {

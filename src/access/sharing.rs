@@ -10,7 +10,7 @@
 use super::others::Others;
 use super::{AccessControl, meter::Meter};
 use mercato_base::clock::Moment;
-use mercato_ledger::{ChargeError, CounterSubject, SharedCount};
+use mercato_ledger::{BooksError, CounterSubject, SharedCount};
 
 /// Exchanges that ask for a subject after a request of it. After the first, others may still have to tell what they counted at
 /// the same time.
@@ -23,7 +23,7 @@ const EXCHANGED_PER_ROUND_MAX: usize = 16_384;
 impl AccessControl {
     /// Tells other servers with the same books what this one has counted since the last time, and hears what they have counted
     /// of the subjects that were here. Does nothing where no other server counts in the same books.
-    pub fn share(&self, now: Moment) -> Result<(), ChargeError> {
+    pub fn share(&self, now: Moment) -> Result<(), BooksError> {
         if !self.ledger.shares_counts() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use super::errors::{ApiError, ErrorKind};
 use crate::access::{KeyRefusal, RateRefusal};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::words::{counted, grouped};
-use mercato_ledger::{CapStanding, ChargeError};
+use mercato_ledger::{BooksError, CapStanding, ChargeError, LoginError, Unavailable};
 
 impl From<ChargeError> for ApiError {
     fn from(error: ChargeError) -> Self {
@@ -56,13 +56,34 @@ impl From<ChargeError> for ApiError {
                     .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
                     .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
             }
+            ChargeError::Books(error) => error.into(),
+        }
+    }
+}
+
+impl From<BooksError> for ApiError {
+    fn from(error: BooksError) -> Self {
+        match error {
             // Its keys are revoked; the request was let in before that.
-            ChargeError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
-            ChargeError::Unavailable { reason } => {
-                let message = format!("the books cannot be kept right now: {reason}");
-                Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
-                    .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
-            }
+            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
+            BooksError::Unavailable { reason } => reason.into(),
+            other => Self::new(ErrorKind::NotFound, other.to_string()),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(reason: Unavailable) -> Self {
+        let message = format!("the books cannot be kept right now: {reason}");
+        Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+            .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
+    }
+}
+
+impl From<LoginError> for ApiError {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Books(error) => error.into(),
             other => Self::new(ErrorKind::NotFound, other.to_string()),
         }
     }

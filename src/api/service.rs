@@ -22,7 +22,7 @@ use super::routing::target::TargetError;
 use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
-use mercato_ledger::{AccountId, ChargeError};
+use mercato_ledger::{AccountId, Unavailable};
 use mercato_net::Slots;
 use mercato_net::limits::SLOT_HEADER;
 
@@ -83,7 +83,7 @@ impl Service {
     /// response is still to be compressed or too large to be kept for its client: then no other thread should send it.
     fn send_when_durable(self: &Arc<Self>, mut exchange: Exchange, mut response: Response) {
         let Some(durable) = response.durable.take() else { return self.send(exchange, response) };
-        let refused = |error: ChargeError| Response::error(&ApiError::from(error));
+        let refused = |error: Unavailable| Response::error(&ApiError::from(error));
         if durable.is_done() || response.is_encoded() || !exchange.socket.defer(response.memory()) {
             let response = durable.wait().map_or_else(refused, |()| response);
             return self.send(exchange, response);

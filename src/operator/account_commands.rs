@@ -9,7 +9,10 @@ use super::account_output::{
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
 use mercato_base::clock::Moment;
-use mercato_ledger::{AccountId, ChargeError, Ledger, NotAPasswordHash, PasswordHash, TokenPurpose};
+use mercato_ledger::{
+    AccountId, BooksError, CloseAccount, EndAllSessions, Ledger, NotAPasswordHash, PasswordHash, SetPassword,
+    TokenPurpose,
+};
 
 /// Accounts of one page.
 const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
@@ -62,9 +65,9 @@ pub(super) fn set_password(
     let Context { ledger, now, .. } = context;
     let id = find(ledger, account)?.id();
     let hash = PasswordHash::try_from(hash.to_owned()).map_err(|error: NotAPasswordHash| {
-        ChargeError::Invalid { field: "passwordHash", rule: error.to_string() }
+        BooksError::Invalid { field: "passwordHash", rule: error.to_string() }
     })?;
-    ledger.set_password(id, &hash, None, *now)?;
+    ledger.commit(&SetPassword { account: id, password: hash, kept: None, at: *now })?;
     Ok(CommandOutput::PasswordSet(PasswordSet { account: id.to_string(), email: email_of(ledger, id) }))
 }
 
@@ -76,7 +79,7 @@ pub(super) fn sessions(context: &Context<'_>, account: &str) -> Result<CommandOu
 
 pub(super) fn end_sessions(context: &Context<'_>, account: &str) -> Result<CommandOutput, CommandError> {
     let id = find(context.ledger, account)?.id();
-    let ended = context.ledger.end_all_sessions(id, None, context.now)?;
+    let ended = context.ledger.commit(&EndAllSessions { account: id, kept: None, at: context.now })?;
     Ok(CommandOutput::SessionsEnded(SessionsEnded { account: id.to_string(), ended }))
 }
 
@@ -84,7 +87,7 @@ pub(super) fn end_sessions(context: &Context<'_>, account: &str) -> Result<Comma
 pub(super) fn close(context: &Context<'_>, account: &str) -> Result<CommandOutput, CommandError> {
     let Context { ledger, now, .. } = context;
     let id = find(ledger, account)?.id();
-    ledger.close_account(id, *now)?;
+    ledger.commit(&CloseAccount { account: id, at: *now })?;
     let handle = find(ledger, account)?;
     Ok(CommandOutput::AccountClosed(AccountClosed {
         account: id.to_string(),

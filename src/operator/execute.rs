@@ -13,8 +13,8 @@ use super::report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, U
 use mercato_base::clock::Moment;
 use mercato_ledger::limits::USAGE_DAYS_MAX;
 use mercato_ledger::{
-    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, PaymentId,
-    UsageQuery,
+    AccountHandle, AccountId, BackupError, BooksError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, LoginError,
+    PaymentId, UsageQuery,
 };
 use mercato_payments::{Payments, ReconcileError};
 
@@ -56,13 +56,25 @@ pub enum CommandError {
     },
     /// The books refused the operation.
     #[error(transparent)]
-    Ledger(#[from] ChargeError),
+    Ledger(#[from] BooksError),
+    /// The account has no login to change.
+    #[error(transparent)]
+    Login(LoginError),
     /// The books were not compared with the payment provider.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
     /// The backup failed.
     #[error(transparent)]
     Backup(BackupError),
+}
+
+impl From<LoginError> for CommandError {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Books(error) => Self::Ledger(error),
+            other => Self::Login(other),
+        }
+    }
 }
 
 impl OperatorCommand {
@@ -143,7 +155,7 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, Command
         ("", "") => return Ok(None),
         (_, "") => {
             let rule = "stands beside a reference, which is missing".to_owned();
-            return Err(ChargeError::Invalid { field: "provider", rule }.into());
+            return Err(BooksError::Invalid { field: "provider", rule }.into());
         }
         ("", _) => OPERATOR,
         (named, _) => named,
@@ -187,7 +199,7 @@ fn usage(
         && context.ledger.key_view(key)?.account != id
     {
         let rule = format!("{key} is no key of {id}");
-        return Err(ChargeError::Invalid { field: "key", rule }.into());
+        return Err(BooksError::Invalid { field: "key", rule }.into());
     }
     let lines = context.ledger.usage(&UsageQuery { account: id, days, key, by_key }, context.now)?;
     let usage = lines.iter().map(UsageDay::of).collect();
@@ -208,7 +220,7 @@ fn read_entries(
 
 pub(super) fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
     let id: AccountId = account.parse()?;
-    Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
+    Ok(ledger.account(id).ok_or(BooksError::UnknownAccount { account: id })?)
 }
 
 fn parse_key(key: &str) -> Result<KeyId, CommandError> {

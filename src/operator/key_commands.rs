@@ -6,7 +6,7 @@ use super::execute::{CommandError, Context};
 use super::key_output::{CreatedKey, Key};
 use super::output::CommandOutput;
 use mercato_base::clock::{Moment, UtcDay};
-use mercato_ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
+use mercato_ledger::{AccountId, BooksError, Change, KeyId, KeyLimits, LimitsChange};
 
 /// The limits of a new key, as typed.
 pub(super) struct Wanted<'o> {
@@ -79,7 +79,7 @@ fn end_of(text: &str) -> Result<Moment, CommandError> {
         let found: String = text.chars().take(40).collect();
         let rule =
             format!("expected a day like 2026-12-31 or a time like 2026-12-31T18:00:00Z, found `{found}`");
-        ChargeError::Invalid { field: "expiresAt", rule }.into()
+        BooksError::Invalid { field: "expiresAt", rule }.into()
     })
 }
 

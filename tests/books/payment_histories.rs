@@ -99,7 +99,7 @@ impl Truth {
     fn apply(&self, ledger: &Ledger, event: &Event) {
         match event {
             Event::Paid => {
-                ledger.pay_checkout(&payment_of(&self.checkout, &self.payment)).unwrap();
+                ledger.commit(&payment_of(&self.checkout, &self.payment)).unwrap();
             }
             Event::Reversed(event) => {
                 tell(ledger, &self.payment, event.clone());

@@ -1,7 +1,9 @@
 //! Steps of payments that the books and a plain model take side by side, with spending between them. Does not depend on where
 //! histories come from.
 
-use mercato_ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};
+use mercato_ledger::{
+    AccountId, CancelCheckout, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed,
+};
 
 use crate::desk::{Desk, charge, noon};
 use crate::payments::{ask, closed, disputed, payment_of, refunded, tell};
@@ -132,7 +134,7 @@ impl World {
                 let bought = &mut self.bought[place];
                 bought.is_cancelled |= !bought.is_paid;
                 let (account, id) = (AccountId::from_number(bought.account), bought.checkout.id);
-                self.ledger().cancel_checkout(account, id, noon()).unwrap().unwrap();
+                self.ledger().commit(&CancelCheckout { account, id, at: noon() }).unwrap().unwrap();
             }
             Step::Pay { which } => self.pay(which),
             Step::Refund { which, thousandths } => {
@@ -179,7 +181,7 @@ impl World {
     fn pay(&mut self, which: usize) {
         let Some(place) = self.place(which) else { return };
         let bought = &self.bought[place];
-        let outcome = self.ledger().pay_checkout(&payment_of(&bought.checkout, &bought.payment()));
+        let outcome = self.ledger().commit(&payment_of(&bought.checkout, &bought.payment()));
         let (account, credits) = (bought.account, bought.checkout.credits);
         let of = AccountId::from_number(account);
         if bought.is_paid {

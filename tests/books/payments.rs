@@ -3,8 +3,9 @@
 use mercato_base::clock::Moment;
 use mercato_ledger::limits::{CHECKOUT_SECONDS, UNPAID_CHECKOUTS_MAX};
 use mercato_ledger::{
-    AccountId, ChargeError, Checkout, CheckoutPayment, CheckoutState, Contradiction, EntryKind, Ledger,
-    NewCheckout, PaidCheckout, PaymentId, Price, PurchasesQuery, ReportedReversal, ReversalEvent, Reversed,
+    AccountId, BeginCheckout, BooksError, CancelCheckout, Checkout, CheckoutState, CloseAccount,
+    Contradiction, EntryKind, Ledger, PaidCheckout, PayCheckout, PaymentId, Price, PurchasesQuery,
+    ReversalEvent, ReversePayment, Reversed,
 };
 
 use crate::desk::{Desk, charge, noon};
@@ -20,15 +21,15 @@ pub fn ask(
     credits: u64,
     net: u64,
     at: Moment,
-) -> Result<Checkout, ChargeError> {
+) -> Result<Checkout, BooksError> {
     let price = Price::with_vat(net, 2_200).unwrap();
     let provider = "stripe".to_owned();
-    ledger.begin_checkout(&NewCheckout { account, provider, credits, price, random: [7; 16], at })
+    ledger.commit(&BeginCheckout { account, provider, credits, price, random: [7; 16], at })
 }
 
 /// The payment that a checkout asks for.
-pub fn payment_of(checkout: &Checkout, id: &str) -> CheckoutPayment {
-    CheckoutPayment {
+pub fn payment_of(checkout: &Checkout, id: &str) -> PayCheckout {
+    PayCheckout {
         checkout: checkout.id,
         payment: payment_id(id),
         account: checkout.account,
@@ -40,7 +41,7 @@ pub fn payment_of(checkout: &Checkout, id: &str) -> CheckoutPayment {
 }
 
 pub fn tell(ledger: &Ledger, payment: &str, event: ReversalEvent) -> Reversed {
-    ledger.reverse_payment(&ReportedReversal { payment: payment_id(payment), event, at: noon() }).unwrap()
+    ledger.commit(&ReversePayment { payment: payment_id(payment), event, at: noon() }).unwrap()
 }
 
 pub fn refunded(total: u64) -> ReversalEvent {
@@ -80,13 +81,13 @@ fn grants_paid_checkout_once_and_notes_price() {
     assert_eq!((credits(&ledger, buyer), entries(&ledger).len()), (0, 0), "a checkout gives nothing");
     let payment = payment_of(&checkout, "pi_1");
     let granted = PaidCheckout::Granted { account: buyer, credits: 10_000 };
-    assert_eq!(ledger.pay_checkout(&payment), Ok(granted));
+    assert_eq!(ledger.commit(&payment), Ok(granted));
     for _ in 0..3 {
-        assert_eq!(ledger.pay_checkout(&payment), Ok(PaidCheckout::Replayed));
+        assert_eq!(ledger.commit(&payment), Ok(PaidCheckout::Replayed));
     }
     drop(ledger);
     let ledger = desk.open();
-    assert_eq!(ledger.pay_checkout(&payment), Ok(PaidCheckout::Replayed));
+    assert_eq!(ledger.commit(&payment), Ok(PaidCheckout::Replayed));
     assert_eq!(entries(&ledger), [(EntryKind::Purchase, 10_000, 10_000)]);
     let (found, _) = ledger.entries(None, 1, 10).unwrap();
     assert_eq!((found[0].cents, found[0].request_id.as_str()), (5_000, "pi_1"));
@@ -104,19 +105,25 @@ fn cancels_unpaid_checkout_and_takes_late_payment() {
     let (buyer, other) = (account(&ledger), account(&ledger));
     let checkout = ask(&ledger, buyer, 10_000, 5_000, noon()).unwrap();
     let state = |ledger: &Ledger| ledger.checkout(checkout.id).unwrap().unwrap().state(noon());
-    assert_eq!(ledger.cancel_checkout(other, checkout.id, noon()), Ok(None), "it belongs to another account");
+    assert_eq!(
+        ledger.commit(&CancelCheckout { account: other, id: checkout.id, at: noon() }),
+        Ok(None),
+        "it belongs to another account"
+    );
     assert_eq!(state(&ledger), CheckoutState::Open);
     for _ in 0..2 {
-        let cancelled = ledger.cancel_checkout(buyer, checkout.id, noon()).unwrap().unwrap();
+        let cancelled =
+            ledger.commit(&CancelCheckout { account: buyer, id: checkout.id, at: noon() }).unwrap().unwrap();
         assert_eq!(cancelled.state(noon()), CheckoutState::Cancelled);
     }
     drop(ledger);
     let ledger = desk.open();
     assert_eq!(state(&ledger), CheckoutState::Cancelled);
     let granted = PaidCheckout::Granted { account: buyer, credits: 10_000 };
-    assert_eq!(ledger.pay_checkout(&payment_of(&checkout, "pi_1")), Ok(granted));
+    assert_eq!(ledger.commit(&payment_of(&checkout, "pi_1")), Ok(granted));
     assert_eq!((state(&ledger), credits(&ledger, buyer)), (CheckoutState::Paid, 10_000));
-    let kept = ledger.cancel_checkout(buyer, checkout.id, noon()).unwrap().unwrap();
+    let kept =
+        ledger.commit(&CancelCheckout { account: buyer, id: checkout.id, at: noon() }).unwrap().unwrap();
     assert_eq!(kept.state(noon()), CheckoutState::Paid, "what is paid is not cancelled");
 }
 
@@ -128,19 +135,19 @@ fn refuses_payment_that_differs_from_what_was_asked() {
     let checkout = ask(&ledger, buyer, 10_000, 5_000, noon()).unwrap();
     let right = payment_of(&checkout, "pi_1");
     for (field, wrong) in [
-        ("account", CheckoutPayment { account: other, ..right.clone() }),
-        ("credits", CheckoutPayment { credits: 10_001, ..right.clone() }),
-        ("amount", CheckoutPayment { gross: 6_099, ..right.clone() }),
-        ("currency", CheckoutPayment { currency: "USD".to_owned(), ..right.clone() }),
+        ("account", PayCheckout { account: other, ..right.clone() }),
+        ("credits", PayCheckout { credits: 10_001, ..right.clone() }),
+        ("amount", PayCheckout { gross: 6_099, ..right.clone() }),
+        ("currency", PayCheckout { currency: "USD".to_owned(), ..right.clone() }),
         (
             "provider",
-            CheckoutPayment {
+            PayCheckout {
                 payment: PaymentId { provider: "demo".to_owned(), id: "pi_1".to_owned() },
                 ..right.clone()
             },
         ),
     ] {
-        match ledger.pay_checkout(&wrong) {
+        match ledger.commit(&wrong) {
             Ok(PaidCheckout::Refused(Contradiction::Differs { field: found, .. })) => {
                 assert_eq!(found, field)
             }
@@ -148,21 +155,21 @@ fn refuses_payment_that_differs_from_what_was_asked() {
         }
     }
     let unknown = "chk_1_00000000000000000000000000000000".parse().unwrap();
-    let stranger = CheckoutPayment { checkout: unknown, ..right.clone() };
+    let stranger = PayCheckout { checkout: unknown, ..right.clone() };
     assert_eq!(
-        ledger.pay_checkout(&stranger),
+        ledger.commit(&stranger),
         Ok(PaidCheckout::Refused(Contradiction::UnknownCheckout)),
         "the number alone is not enough"
     );
     assert_eq!(ledger.checkout(unknown), Ok(None));
     assert!(entries(&ledger).is_empty());
-    ledger.pay_checkout(&right).unwrap();
-    let again = CheckoutPayment { payment: payment_id("pi_2"), ..right };
+    ledger.commit(&right).unwrap();
+    let again = PayCheckout { payment: payment_id("pi_2"), ..right };
     let paid_before = Contradiction::PaidBefore { payment: "pi_1".to_owned() };
-    assert_eq!(ledger.pay_checkout(&again), Ok(PaidCheckout::Refused(paid_before)));
+    assert_eq!(ledger.commit(&again), Ok(PaidCheckout::Refused(paid_before)));
     let second = ask(&ledger, buyer, 10_000, 5_000, noon()).unwrap();
     let reused = payment_of(&second, "pi_1");
-    assert_eq!(ledger.pay_checkout(&reused), Ok(PaidCheckout::Refused(Contradiction::PaymentUsed)));
+    assert_eq!(ledger.commit(&reused), Ok(PaidCheckout::Refused(Contradiction::PaymentUsed)));
     assert_eq!(credits(&ledger, buyer), 10_000);
 }
 
@@ -173,14 +180,14 @@ fn knows_payment_that_operator_entered_by_hand() {
     let buyer = account(&ledger);
     let checkout = ask(&ledger, buyer, 10_000, 5_000, noon()).unwrap();
     ledger.buy_once(buyer, 10_000, Some(5_000), payment_id("pi_1"), "", noon()).unwrap();
-    assert_eq!(ledger.pay_checkout(&payment_of(&checkout, "pi_1")), Ok(PaidCheckout::Replayed));
+    assert_eq!(ledger.commit(&payment_of(&checkout, "pi_1")), Ok(PaidCheckout::Replayed));
     assert_eq!(credits(&ledger, buyer), 10_000);
     tell(&ledger, "pi_1", refunded(6_100));
     assert_eq!(credits(&ledger, buyer), 0, "the checkout is paid, so it can be refunded");
     let other = ask(&ledger, buyer, 7, 4, noon()).unwrap();
     ledger.buy_once(buyer, 5, Some(4), payment_id("pi_2"), "", noon()).unwrap();
     assert_eq!(
-        ledger.pay_checkout(&payment_of(&other, "pi_2")),
+        ledger.commit(&payment_of(&other, "pi_2")),
         Ok(PaidCheckout::Refused(Contradiction::PaymentUsed))
     );
 }
@@ -191,7 +198,7 @@ fn takes_refunded_credits_back_in_proportion_and_never_below_zero() {
     let ledger = desk.open();
     let buyer = account(&ledger);
     let checkout = ask(&ledger, buyer, 1_000, 1_000, noon()).unwrap();
-    ledger.pay_checkout(&payment_of(&checkout, "pi_1")).unwrap();
+    ledger.commit(&payment_of(&checkout, "pi_1")).unwrap();
     let half = Reversed::Settled { account: buyer, change: -500 };
     assert_eq!(tell(&ledger, "pi_1", refunded(610)), half);
     for total in [610, 305, 0] {
@@ -225,7 +232,7 @@ fn freezes_disputed_credits_and_gives_them_again_when_won() {
     let ledger = desk.open();
     let buyer = account(&ledger);
     let checkout = ask(&ledger, buyer, 1_000, 1_000, noon()).unwrap();
-    ledger.pay_checkout(&payment_of(&checkout, "pi_1")).unwrap();
+    ledger.commit(&payment_of(&checkout, "pi_1")).unwrap();
     charge(&ledger, &ledger.account(buyer).unwrap(), 300, noon()).unwrap();
     assert_eq!(
         tell(&ledger, "pi_1", disputed("dp_1", 1_220)),
@@ -257,7 +264,7 @@ fn keeps_refund_and_dispute_that_come_before_payment() {
     assert_eq!(tell(&ledger, "pi_1", disputed("dp_1", 305)), Reversed::Kept);
     drop(ledger);
     let ledger = desk.open();
-    ledger.pay_checkout(&payment_of(&checkout, "pi_1")).unwrap();
+    ledger.commit(&payment_of(&checkout, "pi_1")).unwrap();
     assert_eq!(credits(&ledger, buyer), 505);
     tell(&ledger, "pi_1", closed("dp_1", 305, true));
     assert_eq!(credits(&ledger, buyer), 755);
@@ -272,22 +279,22 @@ fn bounds_checkouts_that_wait_for_payment() {
     for _ in 1..UNPAID_CHECKOUTS_MAX {
         ask(&ledger, buyer, 1, 50, noon()).unwrap();
     }
-    let is_refused = |outcome: Result<Checkout, ChargeError>, of: &str| match outcome {
-        Err(ChargeError::Invalid { field, .. }) => assert_eq!(field, of),
+    let is_refused = |outcome: Result<Checkout, BooksError>, of: &str| match outcome {
+        Err(BooksError::Invalid { field, .. }) => assert_eq!(field, of),
         other => panic!("{other:?}"),
     };
     is_refused(ask(&ledger, buyer, 1, 50, noon()), "checkout");
     ask(&ledger, account(&ledger), 1, 50, noon()).unwrap();
-    ledger.pay_checkout(&payment_of(&first, "pi_1")).unwrap();
+    ledger.commit(&payment_of(&first, "pi_1")).unwrap();
     ask(&ledger, buyer, 1, 50, noon()).unwrap();
     is_refused(ask(&ledger, buyer, 1, 50, noon()), "checkout");
     ask(&ledger, buyer, 1, 50, noon().plus_seconds(CHECKOUT_SECONDS)).unwrap();
     is_refused(ask(&ledger, buyer, 0, 50, noon()), "credits");
     is_refused(ask(&ledger, buyer, u64::MAX, 50, noon()), "credits");
-    ledger.close_account(buyer, noon()).unwrap();
+    ledger.commit(&CloseAccount { account: buyer, at: noon() }).unwrap();
     assert_eq!(
         ask(&ledger, buyer, 1, 50, noon()).map(drop),
-        Err(ChargeError::AccountClosed { account: buyer })
+        Err(BooksError::AccountClosed { account: buyer })
     );
 }
 
@@ -295,8 +302,7 @@ fn bounds_checkouts_that_wait_for_payment() {
 fn refuses_oversized_names_and_further_disputes() {
     let desk = Desk::new();
     let ledger = desk.open();
-    let told =
-        |payment: PaymentId, event| ledger.reverse_payment(&ReportedReversal { payment, event, at: noon() });
+    let told = |payment: PaymentId, event| ledger.commit(&ReversePayment { payment, event, at: noon() });
     for (payment, event) in [
         (payment_id(""), refunded(1)),
         (payment_id(&"x".repeat(201)), refunded(1)),
@@ -305,12 +311,12 @@ fn refuses_oversized_names_and_further_disputes() {
         (payment_id("pi"), disputed("", 1)),
         (payment_id("pi"), closed(&"x".repeat(201), 1, true)),
     ] {
-        assert!(matches!(told(payment, event), Err(ChargeError::Invalid { .. })));
+        assert!(matches!(told(payment, event), Err(BooksError::Invalid { .. })));
     }
     for number in 0..16 {
         assert_eq!(told(payment_id("pi"), disputed(&number.to_string(), 1)), Ok(Reversed::Kept));
     }
-    assert!(matches!(told(payment_id("pi"), disputed("more", 1)), Err(ChargeError::Invalid { .. })));
+    assert!(matches!(told(payment_id("pi"), disputed("more", 1)), Err(BooksError::Invalid { .. })));
 }
 
 #[test]

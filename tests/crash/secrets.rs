@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::DataDirectory;
-use mercato_ledger::{AccountId, Email, PasswordHash};
+use mercato_ledger::{AccountId, Email, PasswordHash, SignUp};
 
 use super::schema::are_in_files;
 use super::{SERVER_FLAGS, books, open_account, publish_numbers};
@@ -79,7 +79,7 @@ fn sign_up(data: &DataDirectory) -> AccountId {
     let ledger = books::open(data);
     let hash = PasswordHash::try_from("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()).unwrap();
     let email = Email::parse("person@example.com").unwrap();
-    ledger.sign_up(&email, &hash, now).unwrap();
+    ledger.commit(&SignUp { email: email.clone(), password: hash.clone(), at: now }).unwrap();
     ledger.credentials(&email).unwrap().account
 }
 

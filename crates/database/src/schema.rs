@@ -1,20 +1,15 @@
-//! The schema of the tables: numbered migrations, and the version that this program needs.
+//! The schema of the tables, and its version, which this program needs.
 //!
-//! A migration runs in one transaction, in which the row of its version comes first: of two programs that migrate at the same
-//! time, one waits for the other and then finds its work done. Does not depend on what the tables mean.
+//! It is made in one transaction, in which the row of its version comes first: of two programs that make it at the same time,
+//! one waits for the other and then finds its work done. Does not depend on what the tables mean.
 
 use super::address::DatabaseAddress;
 use super::connection::{Connection, Trouble};
 
-/// The migrations, in order; the first is version 1. Never change one that was released.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_books.sql"),
-    include_str!("migrations/0002_catalog.sql"),
-    include_str!("migrations/0003_counts.sql"),
-    include_str!("migrations/0004_lacking.sql"),
-];
+/// The tables of version 1. Nothing is released: a change of them is made here.
+const SCHEMA: &str = include_str!("schema.sql");
 /// The version that this program works with.
-const VERSION: i32 = MIGRATIONS.len() as i32;
+const VERSION: i32 = 1;
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, \
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
@@ -43,18 +38,15 @@ pub struct Migrated {
     pub to: i32,
 }
 
-/// Makes the schema, or brings it to the version of this program. Does nothing where that is done.
+/// Makes the tables. Does nothing where that is done.
 pub fn migrate(address: &DatabaseAddress) -> Result<Migrated, SchemaFault> {
     let connection = &mut Connection::open(address)?;
     make_schema(connection)?;
     connection.run(VERSIONS).or_else(|trouble| made_by_another(connection, trouble))?;
     let from = version(connection)?.unwrap_or(0);
     refuse_newer(from)?;
-    for (place, migration) in MIGRATIONS.iter().enumerate() {
-        let number = i32::try_from(place).unwrap_or(i32::MAX).saturating_add(1);
-        if number > from {
-            apply(connection, number, migration)?;
-        }
+    if from < VERSION {
+        apply(connection)?;
     }
     Ok(Migrated { from, to: VERSION })
 }
@@ -66,14 +58,8 @@ pub fn check(connection: &mut Connection) -> Result<(), SchemaFault> {
     let found = if is_there { version(connection)?.unwrap_or(0) } else { 0 };
     refuse_newer(found)?;
     if found < VERSION {
-        let state = if found == 0 {
-            "it holds no books yet".to_owned()
-        } else {
-            format!("its books have schema version {found}, this program works with {VERSION}")
-        };
-        return Err(SchemaFault::Version(format!(
-            "{state}; run `mercato-tools books migrate --books URL` first"
-        )));
+        let advice = "it holds no books yet; run `mercato-tools books migrate --books URL` first";
+        return Err(SchemaFault::Version(advice.to_owned()));
     }
     Ok(())
 }
@@ -115,15 +101,15 @@ fn made_by_another(connection: &mut Connection, trouble: Trouble) -> Result<(), 
     }
 }
 
-fn apply(connection: &mut Connection, number: i32, migration: &str) -> Result<(), Trouble> {
+fn apply(connection: &mut Connection) -> Result<(), Trouble> {
     connection.run("BEGIN")?;
     let applied = connection
-        .execute("INSERT INTO schema_version (version) VALUES ($1)", &[&number])
-        .and_then(|_| connection.run(migration))
+        .execute("INSERT INTO schema_version (version) VALUES ($1)", &[&VERSION])
+        .and_then(|_| connection.run(SCHEMA))
         .and_then(|()| connection.run("COMMIT"));
     match applied {
         Ok(()) => {
-            tracing::info!(version = number, "the schema of the books is migrated");
+            tracing::info!(version = VERSION, "the schema of the books is made");
             Ok(())
         }
         // Another program was quicker.

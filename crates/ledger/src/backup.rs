@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::error::{ChargeError, OpenError};
+use super::error::{BooksError, OpenError};
 
 /// Why a backup was not made or not taken back.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum BackupError {
     Open(#[from] OpenError),
     /// The running books refuse.
     #[error(transparent)]
-    Ledger(#[from] ChargeError),
+    Ledger(#[from] BooksError),
 }
 
 /// The summary of a backup.

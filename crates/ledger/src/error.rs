@@ -1,4 +1,4 @@
-//! Why the books refuse: to pay, to open, or to carry out an order of the operator.
+//! Why the books refuse: to sell, to sign somebody in, to change a record, or to open.
 //!
 //! The texts are safe to show to a client, except those of [`OpenError`], which are for the operator. Does not depend on
 //! status codes.
@@ -14,17 +14,28 @@ use super::log::LogError;
 use mercato_base::clock::Moment;
 use mercato_base::words::counted;
 
-/// Why a charge, a reservation or an order was not carried out.
+/// Why the books refuse a change, of whatever family.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BooksError {
+    /// The books cannot be written now.
+    #[error("{reason}")]
+    Unavailable { reason: Unavailable },
+    #[error("there is no account {account}")]
+    UnknownAccount { account: AccountId },
+    /// Nothing is sold to a closed account, and nobody signs in to it.
+    #[error("the account {account} is closed")]
+    AccountClosed { account: AccountId },
+    /// A field of the operation breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid { field: &'static str, rule: String },
+}
+
+/// Why nothing was sold or set aside. Nothing was taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChargeError {
-    /// Fewer credits than rows. Nothing was taken.
+    /// Fewer credits than rows.
     #[error("the answer costs {}, the account has {available}", counted(*.required, "credit"))]
-    InsufficientCredits {
-        /// Credits that the answer costs.
-        required: u64,
-        /// Credits that the account has.
-        available: u64,
-    },
+    InsufficientCredits { required: u64, available: u64 },
     /// All free queries of the month are used and there are no credits.
     #[error("the {allowance} free queries of this month are used")]
     FreePlanExhausted {
@@ -35,55 +46,61 @@ pub enum ChargeError {
     },
     /// More rows than one free query may return.
     #[error("a free query returns at most {}, {requested} were asked for", counted(*.limit, "row"))]
-    FreeRowsExceeded {
-        /// Rows of one free query.
-        limit: u64,
-        /// Requested rows.
-        requested: u64,
-    },
-    /// A cap of the key leaves too little. Nothing was taken.
+    FreeRowsExceeded { limit: u64, requested: u64 },
+    /// A cap of the key leaves too little.
     #[error(
         "the answer costs {}, and the key has spent {} of the {} that it may spend in a {}",
         counted(*.required, "credit"), .standing.spent, .standing.cap, .standing.period.as_str()
     )]
-    KeyCapReached {
-        /// Credits that the answer costs.
-        required: u64,
-        /// How the key stands to the cap.
-        standing: CapStanding,
-    },
+    KeyCapReached { required: u64, standing: CapStanding },
     /// The idempotency key was used for another request.
     #[error("this idempotency key belongs to a request with another body")]
     IdempotencyMismatch,
     /// The request of the idempotency key is being answered.
     #[error("the request of this idempotency key is still being answered")]
     IdempotencyInUse,
-    /// The books cannot be written now.
-    #[error("{reason}")]
-    Unavailable {
-        /// The reason.
-        reason: Unavailable,
-    },
-    /// There is no such account.
-    #[error("there is no account {account}")]
-    UnknownAccount {
-        /// The requested id.
-        account: AccountId,
-    },
-    /// The account is closed: nothing is sold to it any more.
-    #[error("the account {account} is closed")]
-    AccountClosed {
-        /// Its id.
-        account: AccountId,
-    },
-    /// An order of the operator breaks a rule.
-    #[error("{field}: {rule}")]
-    Invalid {
-        /// The field of the order.
-        field: &'static str,
-        /// The rule that it breaks.
-        rule: String,
-    },
+    #[error(transparent)]
+    Books(#[from] BooksError),
+}
+
+/// Why a login, a session or a one-time token was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
+    /// The password was changed after it was compared, and before the session was opened.
+    #[error("password: it was changed meanwhile; sign in again")]
+    PasswordChanged,
+    /// The operator made the account.
+    #[error("account: {account} has no login: nobody signed up for it with an e-mail address")]
+    NoLogin { account: AccountId },
+    /// Another session or token was made from the same random bytes.
+    #[error("token: the random bytes were used before; try again")]
+    TokenUsed,
+    #[error(transparent)]
+    Books(#[from] BooksError),
+}
+
+/// What the errors of all families have in common.
+pub trait Refusal: From<BooksError> {
+    /// The error that every operation may meet, if it is one.
+    fn of_books(&self) -> Option<&BooksError>;
+}
+
+impl Refusal for BooksError {
+    fn of_books(&self) -> Option<&BooksError> {
+        Some(self)
+    }
+}
+
+impl Refusal for ChargeError {
+    fn of_books(&self) -> Option<&BooksError> {
+        if let ChargeError::Books(error) = self { Some(error) } else { None }
+    }
+}
+
+impl Refusal for LoginError {
+    fn of_books(&self) -> Option<&BooksError> {
+        if let LoginError::Books(error) = self { Some(error) } else { None }
+    }
 }
 
 /// Why the books cannot be written.
@@ -103,9 +120,21 @@ pub enum Unavailable {
     Stopped,
 }
 
+impl From<Unavailable> for BooksError {
+    fn from(reason: Unavailable) -> BooksError {
+        BooksError::Unavailable { reason }
+    }
+}
+
 impl From<Unavailable> for ChargeError {
     fn from(reason: Unavailable) -> ChargeError {
-        ChargeError::Unavailable { reason }
+        BooksError::from(reason).into()
+    }
+}
+
+impl From<Unavailable> for LoginError {
+    fn from(reason: Unavailable) -> LoginError {
+        BooksError::from(reason).into()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Ledger;
 use super::entry::{Entry, EntryKind};
-use super::error::{ChargeError, Unavailable};
+use super::error::{BooksError, Unavailable};
 use super::id::AccountId;
 use mercato_base::clock::Moment;
 
@@ -58,8 +58,8 @@ impl HistoryQuery {
 impl Ledger {
     /// The newest entries of an account. Entries of segments that were moved away are not there. Waits while another search
     /// runs, and is refused after `HISTORY_WAIT`.
-    pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, BooksError> {
         let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;
-        self.books.history(query)
+        self.store.history(query)
     }
 }

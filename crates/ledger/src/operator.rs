@@ -6,13 +6,19 @@ use std::sync::Arc;
 
 use super::Ledger;
 use super::api_key::{KEY_RANDOM_BYTES, PlainKey};
-use super::counter::{CounterNote, CounterSubject, SharedCount};
+use super::checkout::{Checkout, CheckoutId};
 use super::directory::{AccountHandle, KeyHandle, KeyView};
-use super::error::ChargeError;
+use super::error::BooksError;
 use super::id::{AccountId, KeyId};
 use super::key_limits::{KeyLimits, LimitsChange};
+use super::operations::accounts::{Buy, CreateAccount, Grant, Purchase};
+use super::operations::checkouts::FindCheckout;
+use super::operations::keys::{
+    CreateKey, LimitKey, NewKey, RenameKey, RevokeKey, RotateKey, unknown as unknown_key,
+};
+use super::operations::relations::{AddRelation, RemoveRelations};
 use super::relation::{Relation, Relations};
-use super::request::{CreditRequest, NewKey, PaymentId, Purchase, Removal};
+use super::request::PaymentId;
 use mercato_base::clock::Moment;
 
 /// A key that was created: the only place where it stands in the clear.
@@ -25,8 +31,8 @@ pub struct CreatedKey {
 
 impl Ledger {
     /// Creates an account without credits.
-    pub fn create_account(&self, name: &str, now: Moment) -> Result<AccountId, ChargeError> {
-        self.books.create_account(name, now)?.durable()
+    pub fn create_account(&self, name: &str, now: Moment) -> Result<AccountId, BooksError> {
+        self.commit(&CreateAccount { name: name.to_owned(), at: now })
     }
 
     /// Every account, by id.
@@ -43,10 +49,9 @@ impl Ledger {
         request_id: &str,
         note: &str,
         at: Moment,
-    ) -> Result<Purchase, ChargeError> {
+    ) -> Result<Purchase, BooksError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let request = CreditRequest { account, credits, cents, payment: None, request_id, note, at };
-        self.books.purchase(&request)?.durable()
+        self.commit(&Buy { account, credits, cents, payment: None, request_id, note, at })
     }
 
     /// Sells credits for a payment: the same purchase of the same account is entered once however often it is requested, and
@@ -59,10 +64,9 @@ impl Ledger {
         payment: PaymentId,
         note: &str,
         at: Moment,
-    ) -> Result<Purchase, ChargeError> {
+    ) -> Result<Purchase, BooksError> {
         let (request_id, note) = (payment.id.clone(), note.to_owned());
-        let request = CreditRequest { account, credits, cents, payment: Some(payment), request_id, note, at };
-        self.books.purchase(&request)?.durable()
+        self.commit(&Buy { account, credits, cents, payment: Some(payment), request_id, note, at })
     }
 
     /// Gives credits to an account. Its plan stays as it is. Returns the balance.
@@ -73,10 +77,14 @@ impl Ledger {
         request_id: &str,
         note: &str,
         at: Moment,
-    ) -> Result<u64, ChargeError> {
+    ) -> Result<u64, BooksError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let request = CreditRequest { account, credits, cents: None, payment: None, request_id, note, at };
-        self.books.grant(&request)?.durable()
+        self.commit(&Grant { account, credits, request_id, note, at })
+    }
+
+    /// The checkout with this id.
+    pub fn checkout(&self, id: CheckoutId) -> Result<Option<Checkout>, BooksError> {
+        self.store.ask(&FindCheckout(id))
     }
 
     /// Creates a key without limits from random bytes, which the caller takes from the operating system.
@@ -86,7 +94,7 @@ impl Ledger {
         label: &str,
         random: [u8; KEY_RANDOM_BYTES],
         now: Moment,
-    ) -> Result<CreatedKey, ChargeError> {
+    ) -> Result<CreatedKey, BooksError> {
         self.create_limited_key(account, label, random, KeyLimits::default(), now)
     }
 
@@ -98,27 +106,27 @@ impl Ledger {
         random: [u8; KEY_RANDOM_BYTES],
         limits: KeyLimits,
         now: Moment,
-    ) -> Result<CreatedKey, ChargeError> {
+    ) -> Result<CreatedKey, BooksError> {
         let (plain, new) = new_key(label, random);
-        let id = self.books.create_key(account, &NewKey { limits, ..new }, now)?.durable()?;
+        let id = self.commit(&CreateKey { account, key: NewKey { limits, ..new }, at: now })?;
         self.created(plain, id)
     }
 
     /// Changes what a key may spend and read, and when it ends. What it has spent stays.
-    pub fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Result<KeyView, ChargeError> {
-        self.books.limit_key(id, change, now)?.durable()?;
+    pub fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Result<KeyView, BooksError> {
+        self.commit(&LimitKey { id, change: change.clone(), at: now })?;
         self.key_view(id)
     }
 
     /// Changes the label of a key.
-    pub fn rename_key(&self, id: KeyId, label: &str) -> Result<KeyView, ChargeError> {
-        self.books.rename_key(id, label)?.durable()?;
+    pub fn rename_key(&self, id: KeyId, label: &str) -> Result<KeyView, BooksError> {
+        self.commit(&RenameKey { id, label: label.to_owned() })?;
         self.key_view(id)
     }
 
     /// Ends a key at once.
-    pub fn revoke_key(&self, id: KeyId, now: Moment) -> Result<KeyView, ChargeError> {
-        self.books.revoke_key(id, now)?.durable()?;
+    pub fn revoke_key(&self, id: KeyId, now: Moment) -> Result<KeyView, BooksError> {
+        self.commit(&RevokeKey { id, at: now })?;
         self.key_view(id)
     }
 
@@ -131,9 +139,9 @@ impl Ledger {
         grace_seconds: u64,
         random: [u8; KEY_RANDOM_BYTES],
         now: Moment,
-    ) -> Result<CreatedKey, ChargeError> {
-        let (plain, new) = new_key(label, random);
-        let created = self.books.rotate_key(id, &new, grace_seconds, now)?.durable()?;
+    ) -> Result<CreatedKey, BooksError> {
+        let (plain, key) = new_key(label, random);
+        let created = self.commit(&RotateKey { id, key, grace_seconds, at: now })?;
         self.created(plain, created)
     }
 
@@ -143,9 +151,9 @@ impl Ledger {
     }
 
     /// The view of a key.
-    pub fn key_view(&self, id: KeyId) -> Result<KeyView, ChargeError> {
+    pub fn key_view(&self, id: KeyId) -> Result<KeyView, BooksError> {
         let found = self.directory.key(id).as_ref().map(KeyHandle::view);
-        found.ok_or_else(|| ChargeError::Invalid { field: "key", rule: format!("there is no key {id}") })
+        found.ok_or_else(|| unknown_key(id))
     }
 
     /// Every relation between datasets, from memory.
@@ -154,8 +162,8 @@ impl Ledger {
     }
 
     /// Enters a relation, or changes the one of the same datasets and type. Says whether there was one.
-    pub fn add_relation(&self, relation: Relation) -> Result<bool, ChargeError> {
-        self.books.add_relation(relation)?.durable()
+    pub fn add_relation(&self, relation: Relation) -> Result<bool, BooksError> {
+        self.commit(&AddRelation(relation))
     }
 
     /// Removes the relations from one dataset to another, or only the one of a type. Returns what was removed.
@@ -165,57 +173,13 @@ impl Ledger {
         to: &str,
         relation_type: Option<&str>,
         now: Moment,
-    ) -> Result<Vec<Relation>, ChargeError> {
+    ) -> Result<Vec<Relation>, BooksError> {
         let relation_type = relation_type.map(ToOwned::to_owned);
-        let removal = Removal { from: from.to_owned(), to: to.to_owned(), relation_type };
-        self.books.remove_relations(&removal, now)?.durable()
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.commit(&RemoveRelations { from, to, relation_type, at: now })
     }
 
-    /// Hands in day counters to be kept. Nobody waits for it.
-    pub fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
-        self.books.note_counters(notes)
-    }
-
-    /// Whether other servers may count requests in the same books.
-    pub fn shares_counts(&self) -> bool {
-        self.books.shares_counts()
-    }
-
-    /// How many servers have the same books open, this one among them. Known some seconds after they start or go.
-    pub fn servers(&self) -> u64 {
-        self.books.servers()
-    }
-
-    /// Tells other servers with the same books what this one has counted: of each subject everything of today and of the last
-    /// minute, which takes the place of what was told before. Returns what all others have counted of the subjects that are
-    /// asked for, as far as they have told. Subjects that none of them knows are missing; books without other servers return
-    /// nothing.
-    pub fn exchange_counts(
-        &self,
-        own: &[SharedCount],
-        asked: &[CounterSubject],
-        now: Moment,
-    ) -> Result<Vec<SharedCount>, ChargeError> {
-        self.books.exchange_counts(own, asked, now)
-    }
-
-    /// Hands in when keys were last used, as far as that is not kept yet. Nobody waits for it.
-    pub fn note_key_uses(&self) -> Result<(), ChargeError> {
-        let keys = self.directory.all_keys();
-        let uses: Vec<_> =
-            keys.iter().filter_map(|key| Some((key.id(), key.take_unwritten_use()?))).collect();
-        if uses.is_empty() {
-            return Ok(());
-        }
-        self.books.note_key_uses(&uses)
-    }
-
-    /// The counters of the present day, as far as they are kept; those of all servers together.
-    pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        self.books.counters()
-    }
-
-    fn created(&self, plain: PlainKey, id: KeyId) -> Result<CreatedKey, ChargeError> {
+    fn created(&self, plain: PlainKey, id: KeyId) -> Result<CreatedKey, BooksError> {
         Ok(CreatedKey { plain, view: self.key_view(id)? })
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::error::ChargeError;
+use super::error::{BooksError, ChargeError, Unavailable};
 
 /// Makes operations durable.
 pub trait Durability: Send + Sync {
     /// Returns when everything up to this sequence number has the configured durability.
-    fn sync(&self, up_to: u64) -> Result<(), ChargeError>;
+    fn sync(&self, up_to: u64) -> Result<(), Unavailable>;
     /// Whether it is already.
     fn is_durable(&self, up_to: u64) -> bool;
     /// Runs `next` when it is, on any thread.
@@ -15,7 +15,7 @@ pub trait Durability: Send + Sync {
 }
 
 /// A continuation: runs when an operation is durable, or is known to have failed.
-pub type Next = Box<dyn FnOnce(Result<(), ChargeError>) + Send>;
+pub type Next = Box<dyn FnOnce(Result<(), Unavailable>) + Send>;
 
 /// The wait for an operation, without its outcome.
 #[must_use = "the outcome counts only once it is durable"]
@@ -32,13 +32,13 @@ impl Durable {
     }
 
     /// Waits until the operation is durable; on an error it does not count.
-    pub fn wait(self) -> Result<(), ChargeError> {
+    pub fn wait(self) -> Result<(), Unavailable> {
         self.books.map_or(Ok(()), |books| books.sync(self.up_to))
     }
 
     /// Runs `next` when the operation is durable, or with an error when it does not count: now, after a sync that this
     /// thread makes, or later on another thread.
-    pub fn then(self, next: impl FnOnce(Result<(), ChargeError>) + Send + 'static) {
+    pub fn then(self, next: impl FnOnce(Result<(), Unavailable>) + Send + 'static) {
         match self.books {
             Some(books) => books.when_durable(self.up_to, Box::new(next)),
             None => next(Ok(())),
@@ -49,42 +49,42 @@ impl Durable {
 /// The outcome of an operation that may not be durable yet. It becomes durable soon whether or not a thread waits; it
 /// must not be revealed before.
 #[must_use = "the outcome counts only once it is durable"]
-pub struct Pending<T>(Stage<T>);
+pub struct Pending<T, E = ChargeError>(Stage<T, E>);
 
-enum Stage<T> {
+enum Stage<T, E> {
     /// It is known, and not durable yet.
     Decided { outcome: T, books: Arc<dyn Durability>, up_to: u64 },
     /// It is known and durable.
     Done(T),
     /// It becomes known when it is durable.
-    Asked(Answer<T>),
+    Asked(Answer<T, E>),
 }
 
 /// Waits for an outcome that is durable when it comes.
-pub type Answer<T> = Box<dyn FnOnce() -> Result<T, ChargeError> + Send>;
+pub type Answer<T, E> = Box<dyn FnOnce() -> Result<T, E> + Send>;
 
-impl<T> Pending<T> {
-    pub fn new(outcome: T, books: Arc<dyn Durability>, up_to: u64) -> Pending<T> {
+impl<T, E: From<BooksError>> Pending<T, E> {
+    pub fn new(outcome: T, books: Arc<dyn Durability>, up_to: u64) -> Pending<T, E> {
         Pending(Stage::Decided { outcome, books, up_to })
     }
 
     /// An outcome that is durable.
-    pub const fn done(outcome: T) -> Pending<T> {
+    pub const fn done(outcome: T) -> Pending<T, E> {
         Pending(Stage::Done(outcome))
     }
 
     /// An outcome that others decide.
-    pub fn asked(answer: Answer<T>) -> Pending<T> {
+    pub fn asked(answer: Answer<T, E>) -> Pending<T, E> {
         Pending(Stage::Asked(answer))
     }
 
     /// Waits until the operation is durable, as far as the books were opened to make it, and gives its outcome.
     ///
     /// On an error the operation does not count: the books take it back when they are opened again.
-    pub fn durable(self) -> Result<T, ChargeError> {
+    pub fn durable(self) -> Result<T, E> {
         match self.0 {
             Stage::Decided { outcome, books, up_to } => {
-                books.sync(up_to)?;
+                books.sync(up_to).map_err(BooksError::from)?;
                 Ok(outcome)
             }
             Stage::Done(outcome) => Ok(outcome),
@@ -93,7 +93,7 @@ impl<T> Pending<T> {
     }
 
     /// The outcome and the wait for it. The outcome must not be revealed before. Where others decide, this waits for them.
-    pub fn split(self) -> Result<(T, Durable), ChargeError> {
+    pub fn split(self) -> Result<(T, Durable), E> {
         match self.0 {
             Stage::Decided { outcome, books, up_to } => Ok((outcome, Durable { books: Some(books), up_to })),
             Stage::Done(outcome) => Ok((outcome, Durable { books: None, up_to: 0 })),
@@ -102,7 +102,7 @@ impl<T> Pending<T> {
     }
 
     /// The outcome, for a caller that shows it to no client before it is durable.
-    pub fn into_outcome(self) -> Result<T, ChargeError> {
+    pub fn into_outcome(self) -> Result<T, E> {
         match self.0 {
             Stage::Decided { outcome, .. } | Stage::Done(outcome) => Ok(outcome),
             Stage::Asked(answer) => answer(),
@@ -116,7 +116,6 @@ pub mod testing {
     use std::time::Duration;
 
     use super::*;
-    use crate::Unavailable;
 
     struct Slow {
         time: Duration,
@@ -124,9 +123,9 @@ pub mod testing {
     }
 
     impl Durability for Slow {
-        fn sync(&self, _: u64) -> Result<(), ChargeError> {
+        fn sync(&self, _: u64) -> Result<(), Unavailable> {
             thread::sleep(self.time);
-            if self.succeeds { Ok(()) } else { Err(Unavailable::Down.into()) }
+            if self.succeeds { Ok(()) } else { Err(Unavailable::Down) }
         }
 
         fn is_durable(&self, _: u64) -> bool {

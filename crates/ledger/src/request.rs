@@ -7,11 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::api_key::KeyHash;
 use super::directory::AccountHandle;
 use super::id::{AccountId, KeyId, ReservationId};
-use super::key_limits::{CapStanding, KeyLimits};
-use super::password_hash::PasswordHash;
+use super::key_limits::CapStanding;
 use super::progress::Progress;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use mercato_base::clock::{Moment, UtcMonth};
@@ -94,19 +92,6 @@ impl DownloadRequest {
     }
 }
 
-/// Credits that an account receives.
-pub struct CreditRequest {
-    pub account: AccountId,
-    pub credits: u64,
-    /// Their price, if not the list price.
-    pub cents: Option<u64>,
-    /// Under which a purchase is entered only once.
-    pub payment: Option<PaymentId>,
-    pub request_id: String,
-    pub note: String,
-    pub at: Moment,
-}
-
 /// How a payment provider knows a payment: no two are alike. The provider of the operator's own payments is `operator`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PaymentId {
@@ -116,65 +101,11 @@ pub struct PaymentId {
     pub id: String,
 }
 
-/// Credits that were bought.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Purchase {
-    /// The balance after it.
-    pub balance: u64,
-    /// Their price, in cents of a euro, VAT excluded.
-    pub cents: u64,
-    /// The number of the entry that gave them.
-    pub sequence: u64,
-    /// Whether they were entered before, under the same reference; nothing was added then.
-    pub is_replayed: bool,
-}
-
-/// The stored part of a key that is being created.
-pub struct NewKey {
-    pub hash: KeyHash,
-    pub prefix: String,
-    pub label: String,
-    pub limits: KeyLimits,
-}
-
-/// The outcome of a sign-up. The page must show both alike, so that an answer does not reveal whether an account exists.
-/// A mail may tell the owner of the address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SignUp {
-    /// A new account on the free plan, with this login.
-    Created(AccountId),
-    /// The e-mail address has an account. Nothing was changed.
-    EmailTaken,
-}
-
-/// The purpose for which a one-time token is redeemed, with its arguments.
-#[derive(Clone)]
-pub enum Redemption {
-    /// Mail to the address arrives.
-    ConfirmEmail,
-    /// The password is this one from now on. Every session ends.
-    ResetPassword(PasswordHash),
-}
-
-/// The outcome of redeeming a one-time token.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Redeemed {
-    /// It did, for this account, and is used up.
-    By(AccountId),
-    /// There is no such token for it: it is made up, used, replaced or too old. Nothing was changed.
-    Refused,
-}
-
-/// The relations that are removed: all between two datasets in this direction, or the one of a type.
-pub struct Removal {
-    pub from: String,
-    pub to: String,
-    pub relation_type: Option<String>,
-}
-
 /// The reservation of a stream, as the stream needs it.
 pub struct Reserved {
     pub id: ReservationId,
+    pub account: AccountId,
+    pub key: Option<KeyId>,
     pub progress: Arc<Progress>,
     pub credits: u64,
     pub remaining: u64,

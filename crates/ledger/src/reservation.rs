@@ -3,25 +3,24 @@
 //! However the stream ends, the reservation is settled: by `settle`, on drop, or, after the death of the process, at
 //! the next start. Does not depend on connections.
 
-use std::sync::Arc;
-
-use super::books::Books;
 use super::error::ChargeError;
 use super::key_limits::CapStanding;
+use super::operations::charges::Settle;
 use super::pending::Pending;
 use super::request::{Receipt, Reserved};
+use super::store::Store;
 use mercato_base::clock::Moment;
 
 /// Credits that are set aside for a stream.
 pub struct Reservation {
-    books: Arc<dyn Books>,
+    store: Store,
     reserved: Reserved,
     is_settled: bool,
 }
 
 impl Reservation {
-    pub fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
-        Reservation { books, reserved, is_settled: false }
+    pub fn new(store: Store, reserved: Reserved) -> Reservation {
+        Reservation { store, reserved, is_settled: false }
     }
 
     /// How the key stands to its caps on credits, with this reservation.
@@ -81,7 +80,12 @@ impl Reservation {
         self.is_settled = true;
         self.reserved.progress.note(rows, now);
         self.reserved.progress.answer();
-        self.books.settle(self.reserved.id, &self.reserved.progress)
+        self.store.settle(&self.settlement())
+    }
+
+    fn settlement(&self) -> Settle {
+        let Reserved { id, account, key, progress, .. } = &self.reserved;
+        Settle { id: *id, account: *account, key: *key, outcome: progress.outcome(), note: "" }
     }
 }
 
@@ -90,7 +94,7 @@ impl Drop for Reservation {
     /// its progress any more.
     fn drop(&mut self) {
         if !self.is_settled {
-            drop(self.books.settle(self.reserved.id, &self.reserved.progress));
+            drop(self.store.settle(&self.settlement()));
         }
     }
 }

@@ -97,7 +97,8 @@ impl EventLoop {
 
     fn sleep(&mut self, events: &mut Events) -> io::Result<()> {
         // A completion from here on wakes the loop if requests wait for a slot, or the end does.
-        let crowded = self.context.stopping_since.is_some() || self.classes.iter().any(|class| class.queue.len() > 0);
+        let crowded =
+            self.context.stopping_since.is_some() || self.classes.iter().any(|class| class.queue.len() > 0);
         self.slots.await_any(crowded);
         let is_busy = !self.again.is_empty() || !self.completions.is_empty();
         let timeout = if is_busy { Some(Duration::ZERO) } else { self.time_to_sleep() };

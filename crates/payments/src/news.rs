@@ -4,7 +4,7 @@
 
 use mercato_base::clock::Moment;
 use mercato_ledger::{
-    ChargeError, Checkout, CheckoutPayment, Contradiction, Ledger, PaidCheckout, PaymentId, ReportedReversal,
+    BooksError, Checkout, Contradiction, Ledger, PaidCheckout, PayCheckout, PaymentId, ReversePayment,
     Reversed,
 };
 
@@ -12,9 +12,9 @@ use mercato_ledger::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     /// A checkout was paid.
-    Paid(CheckoutPayment),
+    Paid(PayCheckout),
     /// A payment was refunded or disputed.
-    Reversed(ReportedReversal),
+    Reversed(ReversePayment),
 }
 
 /// The durable outcome of news in the books.
@@ -36,7 +36,7 @@ impl News {
     /// The payment of a checkout by a click, on the page of a demonstration.
     pub fn of_click(checkout: &Checkout, provider: &'static str, at: Moment) -> News {
         let payment = PaymentId { provider: provider.to_owned(), id: checkout.id.to_string() };
-        News::Paid(CheckoutPayment {
+        News::Paid(PayCheckout {
             checkout: checkout.id,
             payment,
             account: checkout.account,
@@ -56,10 +56,10 @@ impl News {
     }
 
     /// Enters the news into the books, and waits until that is durable.
-    pub fn apply(&self, ledger: &Ledger) -> Result<Applied, ChargeError> {
+    pub fn apply(&self, ledger: &Ledger) -> Result<Applied, BooksError> {
         let payment = self.payment().id.as_str();
         Ok(match self {
-            News::Paid(paid) => match ledger.pay_checkout(paid)? {
+            News::Paid(paid) => match ledger.commit(paid)? {
                 PaidCheckout::Granted { account, credits } => {
                     let checkout = paid.checkout.number();
                     tracing::info!(%account, credits, payment, checkout, "bought credits were given");
@@ -72,7 +72,7 @@ impl News {
                     Applied::Refused(contradiction)
                 }
             },
-            News::Reversed(reversal) => match ledger.reverse_payment(reversal)? {
+            News::Reversed(reversal) => match ledger.commit(reversal)? {
                 Reversed::Unchanged => Applied::Known,
                 Reversed::Kept => {
                     tracing::warn!(payment, "a payment that is not known was refunded or disputed");

@@ -14,7 +14,7 @@ use super::Payments;
 use super::news::{Applied, News};
 use super::provider::{Listing, Provider, ProviderError};
 use mercato_base::clock::{Clock, Moment};
-use mercato_ledger::{ChargeError, Ledger};
+use mercato_ledger::{BooksError, Ledger};
 
 /// How far back a comparison with the provider looks.
 const RECONCILE_SECONDS: i64 = 30 * 86_400;
@@ -76,7 +76,7 @@ pub enum ReconcileError {
     Provider(#[from] ProviderError),
     /// The books refused.
     #[error(transparent)]
-    Books(#[from] ChargeError),
+    Books(#[from] BooksError),
 }
 
 impl Payments {

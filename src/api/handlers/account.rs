@@ -16,7 +16,7 @@ use crate::operator::{Key, UsageDay};
 use mercato_base::clock::Moment;
 use mercato_base::words::{placed, quoted};
 use mercato_ledger::limits::USAGE_DAYS_MAX;
-use mercato_ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageQuery};
+use mercato_ledger::{AccountId, AccountView, BooksError, KeyId, Ledger, UsageQuery};
 
 const USAGE_DAYS_DEFAULT: u64 = 30;
 
@@ -164,9 +164,9 @@ fn check_own(app: &App, account: AccountId, key: KeyId) -> Result<(), ApiError> 
     Err(ApiError::new(ErrorKind::NotFound, message).with_reason("KEY_UNKNOWN", KEYS_ARE_LISTED))
 }
 
-fn too_long(error: ChargeError) -> ApiError {
+fn too_long(error: BooksError) -> ApiError {
     match error {
-        ChargeError::Invalid { field, rule } => {
+        BooksError::Invalid { field, rule } => {
             validation_error("OUT_OF_RANGE", field, placed(field, &rule), "send a smaller number of days")
         }
         other => other.into(),

@@ -22,7 +22,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
-use mercato_ledger::SessionView;
+use mercato_ledger::{CloseAccount, EndAllSessions, EndSession, SessionView, SetPassword};
 
 #[derive(Template)]
 #[template(path = "account/settings.html")]
@@ -70,7 +70,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             "session" => end_session(app, request, &area, form.raw("session")),
             "sessions" => {
                 let (account, kept) = (area.account.id(), area.session.token());
-                app.ledger.end_all_sessions(account, Some(kept), request.now())?;
+                app.ledger.commit(&EndAllSessions { account, kept: Some(kept), at: request.now() })?;
                 Ok(area.visit.redirect(request, &Done::Sessions.at(&here(&area))))
             }
             "delete" => delete(app, request, &area, form.raw("present")),
@@ -98,7 +98,12 @@ fn change_password(app: &App, request: &Incoming, area: &Area, form: &Form) -> R
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
-    app.ledger.set_password(area.account.id(), &hash, Some(area.session.token()), request.now())?;
+    app.ledger.commit(&SetPassword {
+        account: area.account.id(),
+        password: hash,
+        kept: Some(area.session.token()),
+        at: request.now(),
+    })?;
     mails::send(app, &area.visit, Purpose::Changed, &area.login.email);
     let response = area.visit.redirect(request, &Done::Password.at(&here(area)));
     let login = app.ledger.login(area.account.id());
@@ -114,7 +119,7 @@ fn end_session(app: &App, request: &Incoming, area: &Area, id: &str) -> Result<R
     for session in app.ledger.sessions(area.account.id(), request.now()) {
         let is_meant = Some(session.created_at.unix_millis()) == opened;
         if is_meant && session.token != area.session.token() {
-            app.ledger.end_session(session.token, request.now())?;
+            app.ledger.commit(&EndSession { token: session.token, at: request.now() })?;
         }
     }
     Ok(area.visit.redirect(request, &Done::Sessions.at(&here(area))))
@@ -125,7 +130,7 @@ fn delete(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<R
         let status = Some((refused.status, refused.retry_after_seconds));
         return page(app, request, area, Faults { delete: Some(refused.text), status, ..Faults::default() });
     }
-    app.ledger.close_account(area.account.id(), request.now())?;
+    app.ledger.commit(&CloseAccount { account: area.account.id(), at: request.now() })?;
     let to = Done::Deleted.at(&area.visit.link("/account/sign-in"));
     Ok(area.visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&area.visit)))
 }

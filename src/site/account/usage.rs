@@ -17,7 +17,7 @@ use crate::site::frame::{Frame, NavLink};
 use crate::site::plots::{Bin, Histogram};
 use crate::site::words::fill;
 use mercato_base::clock::UtcDay;
-use mercato_ledger::{ChargeError, KeyId, UsageLine, UsageQuery};
+use mercato_ledger::{BooksError, KeyId, UsageLine, UsageQuery};
 
 /// Name of the parameter.
 const DAYS: &str = "days";
@@ -83,7 +83,7 @@ pub fn selected(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<
     let query = UsageQuery { account: area.account.id(), days, key: None, by_key: true };
     match app.ledger.usage(&query, request.now()) {
         Ok(lines) => Ok((days, lines)),
-        Err(ChargeError::Invalid { rule, .. }) => {
+        Err(BooksError::Invalid { rule, .. }) => {
             Err(validation_error("OUT_OF_RANGE", DAYS, rule, "choose fewer days"))
         }
         Err(error) => Err(error.into()),

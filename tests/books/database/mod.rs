@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use mercato_database::{DatabaseAddress, migrate};
 use mercato_ledger::{
-    AccountId, ChargeError, ChargeRequest, Health, Ledger, OpenError, PaymentId, Pending, Relation,
-    RelationKey, SignUp, Unavailable,
+    AccountId, BooksError, ChargeError, ChargeRequest, CloseAccount, EndSession, Health, Ledger, OpenError,
+    PaymentId, Pending, Relation, RelationKey, SignUp, SignedUp, Unavailable,
 };
 use tempfile::TempDir;
 
@@ -108,17 +108,24 @@ fn shows_changes_of_one_server_on_another_within_second() {
     let key = RelationKey { from: "a".to_owned(), to: "b".to_owned(), relation_type: "same".to_owned() };
     here.add_relation(Relation { key, description: String::new(), weight: 1.0, at: noon() }).unwrap();
     until("a relation", SECOND, || there.relations().all().len() == 1);
-    let SignUp::Created(person) = here.sign_up(&email(1), &password(1), noon()).unwrap() else { panic!() };
+    let SignedUp::Created(person) =
+        here.commit(&SignUp { email: email(1), password: password(1), at: noon() }).unwrap()
+    else {
+        panic!()
+    };
     until("a login", SECOND, || there.login(person).is_some());
-    assert_eq!(there.sign_up(&email(1), &password(1), noon()), Ok(SignUp::EmailTaken));
+    assert_eq!(
+        there.commit(&SignUp { email: email(1), password: password(1), at: noon() }),
+        Ok(SignedUp::EmailTaken)
+    );
     let token = here.open_session(&here.login(person).unwrap(), [7; 32], noon()).unwrap().hash();
     until("a session", SECOND, || there.session(token, noon()).is_some());
-    assert_eq!(there.end_session(token, noon()), Ok(true));
+    assert_eq!(there.commit(&EndSession { token, at: noon() }), Ok(true));
     until("an ended session", SECOND, || here.session(token, noon()).is_none());
     // A balance that is looked at follows, too, although charges tell nobody.
     charge(&here, &handle(&here, account), 30, noon()).unwrap();
     until("a balance", 2 * SECOND, || handle(&there, account).credits() == 70);
-    here.close_account(account, noon()).unwrap();
+    here.commit(&CloseAccount { account, at: noon() }).unwrap();
     until("a closed account", SECOND, || handle(&there, account).closed_at().is_some());
 }
 
@@ -254,8 +261,8 @@ fn refuses_charges_while_database_is_away() {
     proxy.cut();
     until("the outage", 3 * SECOND, || ledger.health() != Health::Serving);
     let began = Instant::now();
-    let down = ChargeError::Unavailable { reason: Unavailable::Down };
-    assert_eq!(charge(&ledger, &account, 1, noon()).unwrap_err(), down);
+    let down = BooksError::from(Unavailable::Down);
+    assert_eq!(charge(&ledger, &account, 1, noon()).unwrap_err(), ChargeError::Books(down.clone()));
     assert_eq!(ledger.grant(account.id(), 1, "", "", noon()), Err(down));
     assert!(began.elapsed() < SECOND, "nobody waits for a database that is away");
     assert_eq!(account.credits(), 60, "what was read is still shown");
@@ -303,7 +310,7 @@ fn locks_nothing_for_server_that_says_nothing_any_more() {
         let charged = loop {
             // A request does not wait for a lock for ever.
             match charge(&other, &handle(&other, account.id()), 5, noon()) {
-                Err(ChargeError::Unavailable { .. }) if began.elapsed() < 15 * SECOND => {}
+                Err(ChargeError::Books(BooksError::Unavailable { .. })) if began.elapsed() < 15 * SECOND => {}
                 charged => break charged,
             }
         };
@@ -407,5 +414,5 @@ fn finds_damage_of_tables() {
     check("DELETE FROM entry WHERE amount = -10", "entries are there");
     check("UPDATE account SET balance = 71", "balance is 71");
     let nobody = AccountId::from_number(99);
-    assert!(ledger.grant(nobody, 1, "", "", noon()) == Err(ChargeError::UnknownAccount { account: nobody }));
+    assert!(ledger.grant(nobody, 1, "", "", noon()) == Err(BooksError::UnknownAccount { account: nobody }));
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use mercato_database::DatabaseAddress;
 use mercato_ledger::{
-    AccountHandle, AccountId, BooksPlace, Change, ChargeRequest, ClaimKind, CounterNote, CounterSubject,
-    HistoryQuery, KeyLimits, Ledger, LedgerOptions, LimitsChange, MoveError, MoveStep, MovedBooks, OpenError,
-    PaidCheckout, Pending, PurchasesQuery, Redeemed, Redemption, Relation, RelationKey, Reversed, SignUp,
-    TokenPurpose, UsageQuery, inspect, move_books,
+    AccountHandle, AccountId, BooksPlace, Change, ChargeRequest, ClaimKind, CloseAccount, ConfirmEmail,
+    CounterNote, CounterSubject, HistoryQuery, KeyLimits, Ledger, LedgerOptions, LimitsChange, MoveError,
+    MoveStep, MovedBooks, OpenError, PaidCheckout, Pending, PurchasesQuery, RedeemToken, Redeemed,
+    Redemption, Relation, RelationKey, Reversed, SignUp, SignedUp, TokenPurpose, UsageQuery, inspect,
+    move_books,
 };
 use proptest::prelude::*;
 
@@ -101,16 +102,24 @@ fn fill(ledger: &Ledger) {
     ledger.refund(given_back, now).and_then(Pending::durable).unwrap();
     let held = ledger.reserve(&stream(&rich, 100, now)).unwrap();
     held.settle(33, now).and_then(Pending::durable).unwrap();
-    let SignUp::Created(person) = ledger.sign_up(&email(1), &password(1), now).unwrap() else { panic!() };
-    ledger.confirm_email(person, now).unwrap();
+    let SignedUp::Created(person) =
+        ledger.commit(&SignUp { email: email(1), password: password(1), at: now }).unwrap()
+    else {
+        panic!()
+    };
+    ledger.commit(&ConfirmEmail { account: person, at: now }).unwrap();
     ledger.open_session(&ledger.login(person).unwrap(), [7; 32], now).unwrap();
     ledger.issue_token(person, TokenPurpose::ResetPassword, [8; 32], now).unwrap();
-    let SignUp::Created(leaver) = ledger.sign_up(&email(2), &password(2), now).unwrap() else { panic!() };
+    let SignedUp::Created(leaver) =
+        ledger.commit(&SignUp { email: email(2), password: password(2), at: now }).unwrap()
+    else {
+        panic!()
+    };
     charge(ledger, &handle(ledger, leaver), 1, now).unwrap();
-    ledger.close_account(leaver, now).unwrap();
-    ledger.close_account(closed.id(), now.plus_seconds(5)).unwrap();
+    ledger.commit(&CloseAccount { account: leaver, at: now }).unwrap();
+    ledger.commit(&CloseAccount { account: closed.id(), at: now.plus_seconds(5) }).unwrap();
     let checkouts = [1_000, 2_000].map(|credits| ask(ledger, poor.id(), credits, credits / 2, now).unwrap());
-    let paid = ledger.pay_checkout(&payment_of(&checkouts[0], "pi_1")).unwrap();
+    let paid = ledger.commit(&payment_of(&checkouts[0], "pi_1")).unwrap();
     assert!(matches!(paid, PaidCheckout::Granted { .. }));
     assert!(matches!(tell(ledger, "pi_1", refunded(100)), Reversed::Settled { .. }));
     assert_eq!(tell(ledger, "pi_unknown", refunded(100)), Reversed::Kept);
@@ -180,10 +189,16 @@ fn go_on(ledger: &Ledger) {
     assert!(ledger.charge(&again).and_then(Pending::durable).unwrap().replayed);
     let part = ledger.sell_part(&download(&rich, 40, noon())).and_then(Pending::durable).unwrap();
     assert_eq!(part.charged, 0, "the download was paid before");
-    assert_eq!(ledger.sign_up(&email(1), &password(1), now), Ok(SignUp::EmailTaken));
+    assert_eq!(
+        ledger.commit(&SignUp { email: email(1), password: password(1), at: now }),
+        Ok(SignedUp::EmailTaken)
+    );
     let reset = Redemption::ResetPassword(password(9));
     let token = mercato_ledger::PlainToken::from_random([8; 32]).hash();
-    assert!(matches!(ledger.redeem_token(token, &reset, noon()), Ok(Redeemed::By(_))));
+    assert!(matches!(
+        ledger.commit(&RedeemToken { token, redemption: reset.clone(), at: noon() }),
+        Ok(Redeemed::By(_))
+    ));
     let known: Vec<AccountId> = ledger.accounts().iter().map(AccountHandle::id).collect();
     let new = customer(ledger, 10);
     assert!(!known.contains(&new.id()));

@@ -28,7 +28,9 @@ fn lists_servers_with_leases_and_streams() {
     run_sql(place.path(), "UPDATE server SET loaded_generation = 6, lacking = 1");
     let status = look();
     assert_eq!(status.catalog_generation, 7);
-    assert!(status.servers.iter().all(|server| server.loaded_generation == Some(6) && server.lacking == Some(1)));
+    assert!(
+        status.servers.iter().all(|server| server.loaded_generation == Some(6) && server.lacking == Some(1))
+    );
     drop(second);
     assert_eq!(look().servers.len(), 1);
     std::mem::forget(held);

@@ -39,7 +39,7 @@ impl World {
     #[track_caller]
     fn refuse(&self, fate: Fate, sell: Sell) {
         self.proxy.hold_back(fate);
-        let stalled = ChargeError::Unavailable { reason: Unavailable::Stalled };
+        let stalled = ChargeError::from(Unavailable::Stalled);
         assert_eq!(sell(&self.ledger, &self.account).unwrap_err(), stalled);
         assert_eq!(files(&journals(&self.place)).len(), 1, "it is noted before it is refused");
     }

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_ledger::{
-    AccountId, ChargeDurability, ChargeRequest, DownloadRequest, Email, EntryKind, KeyId, Ledger,
-    LedgerOptions, PasswordHash, Pending, PlainToken, SignUp,
+    AccountId, ChargeDurability, ChargeRequest, DownloadRequest, Email, EndSession, EntryKind, KeyId, Ledger,
+    LedgerOptions, PasswordHash, Pending, PlainToken, SignUp, SignedUp,
 };
 
 use crate::database::run_sql;
@@ -274,13 +274,15 @@ fn change_logins(ledger: &Ledger, round: u64) {
     let password = PasswordHash::try_from(password).unwrap();
     for count in 0_u64.. {
         let number = format!("{round}-{count}");
-        let created = ledger.sign_up(&email(&number), &password, SystemClock.now()).unwrap();
-        let SignUp::Created(account) = created else { panic!("{number} is new") };
+        let created = ledger
+            .commit(&SignUp { email: email(&number), password: password.clone(), at: SystemClock.now() })
+            .unwrap();
+        let SignedUp::Created(account) = created else { panic!("{number} is new") };
         let login = ledger.login(account).unwrap();
         let token = ledger.open_session(&login, session_random(&number), SystemClock.now()).unwrap().hash();
         tell(&format!("login-{number}"), 0);
         if count.is_multiple_of(2) {
-            ledger.end_session(token, SystemClock.now()).unwrap();
+            ledger.commit(&EndSession { token, at: SystemClock.now() }).unwrap();
             tell(&format!("ended-{number}"), 0);
         }
         std::thread::sleep(Duration::from_millis(3));
@@ -294,7 +296,7 @@ fn pay(ledger: &Ledger, round: u64) {
         let id = format!("{round}-{number}");
         let checkout =
             ask(ledger, AccountId::from_number(2), 10 + number % 50, 100, SystemClock.now()).unwrap();
-        ledger.pay_checkout(&payment_of(&checkout, &id)).unwrap();
+        ledger.commit(&payment_of(&checkout, &id)).unwrap();
         tell(&format!("paid-{id}"), checkout.credits);
         if number.is_multiple_of(2) {
             told_payment(ledger, &id, refunded(checkout.price.gross));

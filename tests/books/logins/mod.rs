@@ -8,7 +8,8 @@ pub mod world;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mercato_ledger::{
-    AccountId, ChargeError, Ledger, Pending, Plan, Redeemed, Redemption, SignUp, TokenHash, TokenPurpose,
+    AccountId, BooksError, ChargeError, CloseAccount, EndSession, Ledger, Pending, Plan, RedeemToken,
+    Redeemed, Redemption, SetPassword, SignUp, SignedUp, TokenHash, TokenPurpose,
 };
 
 use crate::desk::{Desk, charge, customer, download, handle, noon, stream};
@@ -19,9 +20,9 @@ const DAY: i64 = 86_400;
 
 /// An account opened by sign-up.
 fn person(ledger: &Ledger, number: u8) -> AccountId {
-    match ledger.sign_up(&email(number), &password(1), noon()).unwrap() {
-        SignUp::Created(account) => account,
-        SignUp::EmailTaken => panic!("the address is taken"),
+    match ledger.commit(&SignUp { email: email(number), password: password(1), at: noon() }).unwrap() {
+        SignedUp::Created(account) => account,
+        SignedUp::EmailTaken => panic!("the address is taken"),
     }
 }
 
@@ -40,7 +41,10 @@ fn signs_up_account_with_free_plan_and_login() {
     ledger.create_key(account, "first", [9; 32], now).unwrap();
     let login = ledger.credentials(&email(0)).unwrap();
     assert_eq!((login.account, login.confirmed_at), (account, None));
-    assert_eq!(ledger.sign_up(&email(0), &password(2), now), Ok(SignUp::EmailTaken));
+    assert_eq!(
+        ledger.commit(&SignUp { email: email(0), password: password(2), at: now }),
+        Ok(SignedUp::EmailTaken)
+    );
     assert!(ledger.credentials(&email(0)).unwrap().password == password(1), "nothing was changed");
     assert!(ledger.credentials(&email(1)).is_none());
     let made_by_operator = customer(&ledger, 0).id();
@@ -59,8 +63,10 @@ fn creates_one_account_per_address_of_concurrent_sign_ups() {
             let (ledger, created) = (&ledger, &created);
             scope.spawn(move || {
                 for address in 0..8 {
-                    let outcome = ledger.sign_up(&email(address), &password(number), noon()).unwrap();
-                    created.fetch_add(usize::from(outcome != SignUp::EmailTaken), Ordering::Relaxed);
+                    let outcome = ledger
+                        .commit(&SignUp { email: email(address), password: password(number), at: noon() })
+                        .unwrap();
+                    created.fetch_add(usize::from(outcome != SignedUp::EmailTaken), Ordering::Relaxed);
                 }
             });
         }
@@ -78,8 +84,8 @@ fn refuses_ended_session_at_once_and_after_restart() {
     let account = person(&ledger, 0);
     let [ended, open] = [1, 2].map(|random| open(&ledger, account, random));
     assert_eq!(ledger.session(ended, now).unwrap().account(), account);
-    assert_eq!(ledger.end_session(ended, now), Ok(true));
-    assert_eq!(ledger.end_session(ended, now), Ok(false));
+    assert_eq!(ledger.commit(&EndSession { token: ended, at: now }), Ok(true));
+    assert_eq!(ledger.commit(&EndSession { token: ended, at: now }), Ok(false));
     let check = |ledger: &Ledger| (ledger.session(ended, now).is_none(), ledger.session(open, now).is_some());
     assert_eq!(check(&ledger), (true, true));
     drop(ledger);
@@ -153,10 +159,13 @@ fn ends_other_sessions_and_resets_on_new_password() {
     let [here, there] = [1, 2].map(|random| open(&ledger, account, random));
     let reset = ledger.issue_token(account, TokenPurpose::ResetPassword, [3; 32], now).unwrap();
     let before = ledger.login(account).unwrap();
-    ledger.set_password(account, &password(2), Some(here), now).unwrap();
+    ledger.commit(&SetPassword { account, password: password(2), kept: Some(here), at: now }).unwrap();
     assert!(ledger.session(here, now).is_some() && ledger.session(there, now).is_none());
     let redemption = Redemption::ResetPassword(password(3));
-    assert_eq!(ledger.redeem_token(reset.plain.hash(), &redemption, now), Ok(Redeemed::Refused));
+    assert_eq!(
+        ledger.commit(&RedeemToken { token: reset.plain.hash(), redemption: redemption.clone(), at: now }),
+        Ok(Redeemed::Refused)
+    );
     let stale = ledger.open_session(&before, [4; 32], now);
     assert!(stale.err().unwrap().to_string().contains("changed meanwhile"), "compared before the change");
     assert!(ledger.credentials(&email(0)).unwrap().password == password(2));
@@ -174,8 +183,9 @@ fn redeems_token_once_even_after_restart() {
     assert_eq!(confirm.expires_at, now.plus_seconds(2 * DAY));
     let confirm = confirm.plain.hash();
     let reset_to = |number| Redemption::ResetPassword(password(number));
-    let redeem =
-        |ledger: &Ledger, token, redemption: Redemption| ledger.redeem_token(token, &redemption, now);
+    let redeem = |ledger: &Ledger, token, redemption: Redemption| {
+        ledger.commit(&RedeemToken { token, redemption: redemption.clone(), at: now })
+    };
     assert_eq!(redeem(&ledger, confirm, reset_to(5)), Ok(Redeemed::Refused), "it is for something else");
     assert_eq!(redeem(&ledger, confirm, Redemption::ConfirmEmail), Ok(Redeemed::By(account)));
     assert_eq!(ledger.login(account).unwrap().confirmed_at, Some(now));
@@ -201,7 +211,9 @@ fn expires_token_and_evicts_oldest_beyond_four() {
     let account = person(&ledger, 0);
     let issue = |random| ledger.issue_token(account, TokenPurpose::ResetPassword, [random; 32], now).unwrap();
     let tokens: Vec<_> = (1..=5).map(issue).map(|issued| issued.plain.hash()).collect();
-    let redeem = |token, at| ledger.redeem_token(token, &Redemption::ResetPassword(password(2)), at);
+    let redeem = |token, at| {
+        ledger.commit(&RedeemToken { token, redemption: Redemption::ResetPassword(password(2)), at })
+    };
     let gone = *tokens[..4].iter().min().unwrap();
     let mut others = tokens.iter().filter(|token| **token != gone);
     assert_eq!(redeem(gone, now), Ok(Redeemed::Refused), "of the same age, the one with the least hash");
@@ -222,25 +234,36 @@ fn refuses_closed_account_and_keeps_its_entries() {
     let reset = ledger.issue_token(account, TokenPurpose::ResetPassword, [3; 32], now).unwrap();
     charge(&ledger, &who, 10, now).unwrap();
     let running = ledger.reserve(&stream(&who, 20, now)).unwrap();
-    ledger.close_account(account, now).unwrap();
-    ledger.close_account(account, now.plus_seconds(9)).unwrap();
+    ledger.commit(&CloseAccount { account, at: now }).unwrap();
+    ledger.commit(&CloseAccount { account, at: now.plus_seconds(9) }).unwrap();
     let closed = |ledger: &Ledger| {
         let who = handle(ledger, account);
         assert_eq!(who.closed_at(), Some(now));
         assert!(ledger.credentials(&email(0)).is_none() && ledger.login(account).is_none());
         assert!(ledger.session(session, now).is_none() && ledger.sessions(account, now).is_empty());
         assert_eq!(ledger.find_key(&key.plain.hash()).unwrap().revoked_at(), Some(now));
-        let refused = ChargeError::AccountClosed { account };
+        let is_closed = BooksError::AccountClosed { account };
+        let refused = ChargeError::from(is_closed.clone());
         assert_eq!(charge(ledger, &who, 1, now).unwrap_err(), refused);
         assert_eq!(ledger.reserve(&stream(&who, 1, now)).err(), Some(refused.clone()));
         assert_eq!(ledger.reserve_download(&download(&who, 1, now)).err(), Some(refused.clone()));
         let part = ledger.sell_part(&download(&who, 1, now)).and_then(Pending::durable);
         assert_eq!(part.unwrap_err(), refused);
-        assert_eq!(ledger.create_key(account, "", [8; 32], now).err(), Some(refused.clone()));
+        assert_eq!(ledger.create_key(account, "", [8; 32], now).err(), Some(is_closed.clone()));
         assert!(ledger.rotate_key(key.view.id, "", 0, [8; 32], now).is_err());
-        assert_eq!(ledger.set_password(account, &password(4), None, now), Err(refused));
+        assert_eq!(
+            ledger.commit(&SetPassword { account, password: password(4), kept: None, at: now }),
+            Err(is_closed.into())
+        );
         let redemption = Redemption::ResetPassword(password(4));
-        assert_eq!(ledger.redeem_token(reset.plain.hash(), &redemption, now), Ok(Redeemed::Refused));
+        assert_eq!(
+            ledger.commit(&RedeemToken {
+                token: reset.plain.hash(),
+                redemption: redemption.clone(),
+                at: now
+            }),
+            Ok(Redeemed::Refused)
+        );
     };
     closed(&ledger);
     running.settle(5, now).and_then(Pending::durable).unwrap();
@@ -262,7 +285,7 @@ fn grants_no_new_free_queries_to_reopened_address() {
     let ledger = desk.open();
     let account = person(&ledger, 0);
     (0..7).for_each(|_| drop(charge(&ledger, &handle(&ledger, account), 1, now).unwrap()));
-    ledger.close_account(account, now).unwrap();
+    ledger.commit(&CloseAccount { account, at: now }).unwrap();
     drop(ledger);
     let ledger = desk.open();
     let again = handle(&ledger, person(&ledger, 0));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mercato::access::{
     DEVICE_RANDOM_BYTES, NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled, device_mark,
 };
-use mercato_ledger::Ledger;
+use mercato_ledger::{CloseAccount, Ledger, SignUp};
 
 use crate::desk::{Desk, noon};
 use crate::logins::world::email;
@@ -23,7 +23,7 @@ fn sign_in_control(ledger: &Arc<Ledger>) -> SignInControl {
     let desk = SignInControl::new(Arc::clone(ledger));
     let chosen = NewPassword::parse(RIGHT, None).unwrap();
     let hash = desk.passwords().hash(chosen, [1; SALT_BYTES]).unwrap();
-    ledger.sign_up(&email(0), &hash, noon()).unwrap();
+    ledger.commit(&SignUp { email: email(0), password: hash.clone(), at: noon() }).unwrap();
     desk
 }
 
@@ -47,7 +47,7 @@ fn accepts_right_password_only() {
     ] {
         assert_eq!(refusal(&desk, email, password, 1), SignInRefusal::Wrong, "{email}");
     }
-    ledger.close_account(login.account, noon()).unwrap();
+    ledger.commit(&CloseAccount { account: login.account, at: noon() }).unwrap();
     assert_eq!(refusal(&desk, "person0@example.com", RIGHT, 1), SignInRefusal::Wrong);
 }
 

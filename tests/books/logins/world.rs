@@ -3,8 +3,9 @@
 
 use mercato_base::clock::Moment;
 use mercato_ledger::{
-    AccountId, ChargeError, Email, Ledger, PasswordHash, PlainToken, Redeemed, Redemption, SignUp, TokenHash,
-    TokenPurpose,
+    AccountId, BooksError, ChargeError, CloseAccount, ConfirmEmail, Email, EndAllSessions, EndSession,
+    Ledger, LoginError, PasswordHash, PlainToken, RedeemToken, Redeemed, Redemption, SetPassword, SignUp,
+    SignedUp, TokenHash, TokenPurpose,
 };
 
 use crate::desk::{Desk, charge, handle, noon};
@@ -102,13 +103,15 @@ impl World {
         match *step {
             Step::SetPassword { keeps_one, .. } => {
                 let (kept, number) = (self.newest(account, keeps_one), self.next());
-                self.ledger().set_password(account, &password(number), kept, self.now).unwrap();
+                self.ledger()
+                    .commit(&SetPassword { account, password: password(number), kept, at: self.now })
+                    .unwrap();
                 self.model.end_all(account, kept, self.now);
                 self.model.use_up(account, TokenPurpose::ResetPassword);
                 self.login(email).password = number;
             }
             Step::Confirm { .. } => {
-                self.ledger().confirm_email(account, self.now).unwrap();
+                self.ledger().commit(&ConfirmEmail { account, at: self.now }).unwrap();
                 let now = self.now;
                 self.login(email).confirmed_at.get_or_insert(now);
                 self.model.use_up(account, TokenPurpose::ConfirmEmail);
@@ -116,7 +119,7 @@ impl World {
             Step::Open { count, .. } => (0..count).for_each(|_| self.open(account)),
             Step::EndAll { keeps_one, .. } => {
                 let kept = self.newest(account, keeps_one);
-                let ended = self.ledger().end_all_sessions(account, kept, self.now).unwrap();
+                let ended = self.ledger().commit(&EndAllSessions { account, kept, at: self.now }).unwrap();
                 assert_eq!(ended, self.model.end_all(account, kept, self.now));
             }
             Step::Issue { resets, .. } => {
@@ -135,7 +138,7 @@ impl World {
                 *self.model.free_used.entry((email, self.now.month().number())).or_default() += 1;
             }
             _ => {
-                self.ledger().close_account(account, self.now).unwrap();
+                self.ledger().commit(&CloseAccount { account, at: self.now }).unwrap();
                 self.model.close(email, self.now);
             }
         }
@@ -157,10 +160,13 @@ impl World {
 
     fn sign_up(&mut self, number: u8) {
         let chosen = self.next();
-        let outcome = self.ledger().sign_up(&email(number), &password(chosen), self.now).unwrap();
+        let outcome = self
+            .ledger()
+            .commit(&SignUp { email: email(number), password: password(chosen), at: self.now })
+            .unwrap();
         match outcome {
-            SignUp::EmailTaken => assert!(self.model.logins.contains_key(&number)),
-            SignUp::Created(account) => {
+            SignedUp::EmailTaken => assert!(self.model.logins.contains_key(&number)),
+            SignedUp::Created(account) => {
                 let login = ModelLogin { account, password: chosen, confirmed_at: None, keys: Vec::new() };
                 assert!(self.model.logins.insert(number, login).is_none());
             }
@@ -178,7 +184,7 @@ impl World {
         let Some(place) = which.checked_rem(self.sessions.len()) else { return };
         let token = self.sessions[place];
         let was_open = self.model.sessions.iter().any(|one| one.token == token && one.is_open(self.now));
-        assert_eq!(self.ledger().end_session(token, self.now).unwrap(), was_open);
+        assert_eq!(self.ledger().commit(&EndSession { token, at: self.now }).unwrap(), was_open);
         self.model.sessions.retain(|session| session.token != token);
     }
 
@@ -202,7 +208,8 @@ impl World {
             TokenPurpose::ConfirmEmail => Redemption::ConfirmEmail,
             TokenPurpose::ResetPassword => Redemption::ResetPassword(password(number)),
         };
-        let redeemed = self.ledger().redeem_token(token, &redemption, now).unwrap();
+        let redeemed =
+            self.ledger().commit(&RedeemToken { token, redemption: redemption.clone(), at: now }).unwrap();
         let mut valid = self.model.tokens.iter().filter(|one| one.is_valid(now));
         let found = valid.find(|one| one.token == token && one.purpose == purpose(resets));
         let Some(account) = found.map(|found| found.account) else {
@@ -250,7 +257,7 @@ impl World {
         for closed in &self.model.closed {
             let account = handle(self.ledger(), closed.account);
             assert_eq!(account.closed_at(), Some(closed.at));
-            let refused = Err(ChargeError::AccountClosed { account: closed.account });
+            let refused = Err(ChargeError::Books(BooksError::AccountClosed { account: closed.account }));
             assert_eq!(charge(self.ledger(), &account, 0, self.now).map(drop), refused);
             let is_revoked = |key| self.ledger().find_key(key).unwrap().revoked_at() == Some(closed.at);
             assert!(closed.keys.iter().all(is_revoked));

@@ -9,7 +9,10 @@ use std::path::Path;
 use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
 use mercato_base::clock::Moment;
 use mercato_catalog::DataDirectory;
-use mercato_ledger::{AccountId, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SignUp};
+use mercato_ledger::{
+    AccountId, ConfirmEmail, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SetPassword, SignUp,
+    SignedUp,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -78,15 +81,25 @@ fn create(ledger: &Ledger, now: Moment) -> Result<DemoAccount, String> {
 /// An account with the login of the demo. One whose file was lost gets the new password.
 fn sign_up(ledger: &Ledger, password: &PasswordHash, now: Moment) -> Result<AccountId, String> {
     let email = Email::parse(EMAIL).map_err(|error| error.to_string())?;
-    let account = match ledger.sign_up(&email, password, now).map_err(|error| error.to_string())? {
-        SignUp::Created(account) => account,
-        SignUp::EmailTaken => {
+    let account = match ledger
+        .commit(&SignUp { email: email.clone(), password: password.clone(), at: now })
+        .map_err(|error| error.to_string())?
+    {
+        SignedUp::Created(account) => account,
+        SignedUp::EmailTaken => {
             let login = ledger.credentials(&email).ok_or("the demo account has no login")?;
-            ledger.set_password(login.account, password, None, now).map_err(|error| error.to_string())?;
+            ledger
+                .commit(&SetPassword {
+                    account: login.account,
+                    password: password.clone(),
+                    kept: None,
+                    at: now,
+                })
+                .map_err(|error| error.to_string())?;
             login.account
         }
     };
-    ledger.confirm_email(account, now).map_err(|error| error.to_string())?;
+    ledger.commit(&ConfirmEmail { account, at: now }).map_err(|error| error.to_string())?;
     Ok(account)
 }
 

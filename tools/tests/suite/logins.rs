@@ -8,7 +8,9 @@ use std::time::Duration;
 use mercato::access::Passwords;
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::DataDirectory;
-use mercato_ledger::{Email, Ledger, LedgerOptions, PasswordHash, Redeemed, Redemption, TokenHash};
+use mercato_ledger::{
+    Email, Ledger, LedgerOptions, PasswordHash, RedeemToken, Redeemed, Redemption, SignUp, TokenHash,
+};
 use serde_json::Value;
 
 use crate::books::serve;
@@ -28,7 +30,7 @@ fn email() -> Email {
 fn books(folder: &Path) {
     let (ledger, now) = (open(folder), SystemClock.now());
     let hash = PasswordHash::try_from("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()).unwrap();
-    ledger.sign_up(&email(), &hash, now).unwrap();
+    ledger.commit(&SignUp { email: email(), password: hash.clone(), at: now }).unwrap();
     let login = ledger.credentials(&email()).unwrap();
     for random in [1, 2] {
         ledger.open_session(&login, [random; 32], now).unwrap();
@@ -89,7 +91,8 @@ fn check(folder: &Path, token: &str) {
     let (ledger, now) = (open(folder), SystemClock.now());
     let hash = ledger.credentials(&email()).unwrap().password.clone();
     let token = TokenHash::of_presented(token).unwrap();
-    let redeemed = ledger.redeem_token(token, &Redemption::ResetPassword(hash), now).unwrap();
+    let redeemed =
+        ledger.commit(&RedeemToken { token, redemption: Redemption::ResetPassword(hash), at: now }).unwrap();
     assert!(matches!(redeemed, Redeemed::By(_)));
 }
 

@@ -21,7 +21,7 @@ use super::reading::inspect;
 use crate::backup::{BackupError, BackupSummary};
 use crate::changes::{Changes, split};
 use crate::checkpoint::{Checkpoint, Mark};
-use crate::error::{ChargeError, OpenError};
+use crate::error::{BooksError, OpenError};
 use crate::key_space;
 use crate::log::{LogReader, segment_name};
 use mercato_base::clock::Moment;
@@ -38,7 +38,7 @@ const BACKUP_RECORDS_PER_STEP: usize = 4_096;
 pub fn write<G>(
     folder: &Path,
     now: Moment,
-    source: impl FnOnce() -> Result<(G, Arc<Checkpoint>, LogReader), ChargeError>,
+    source: impl FnOnce() -> Result<(G, Arc<Checkpoint>, LogReader), BooksError>,
 ) -> Result<BackupSummary, BackupError> {
     fs::create_dir_all(folder).map_err(at(folder))?;
     let stamp = now.rfc3339().replace(['-', ':'], "");

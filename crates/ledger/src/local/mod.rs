@@ -31,7 +31,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use super::ChargeDurability;
 use super::checkpoint::{Checkpoint, StoreError};
 use super::directory::Directory;
-use super::error::{ChargeError, OpenError, Unavailable};
+use super::error::{BooksError, OpenError, Unavailable};
 use super::health::{Health, Status};
 use super::log::{Commits, Folder, Log, LogError, OpenOptions, SyncObserver, Synced};
 use super::pending::{Durability, Next, Pending};
@@ -148,20 +148,20 @@ impl Open {
 
 impl Shared {
     /// Carries an operation out and appends its records to the log.
-    fn change<T>(
+    fn change<T, E: From<BooksError>>(
         &self,
-        operation: impl FnOnce(&mut State) -> Result<T, ChargeError>,
-    ) -> Result<Pending<T>, ChargeError> {
+        operation: impl FnOnce(&mut State) -> Result<T, E>,
+    ) -> Result<Pending<T, E>, E> {
         let _busy = self.status.operate();
         if self.status.health() != Health::Serving {
-            return Err(if self.is_ending() { Unavailable::Stopped } else { Unavailable::Down }.into());
+            return refuse(if self.is_ending() { Unavailable::Stopped } else { Unavailable::Down });
         }
         let mut core = self.lock()?;
         let open = match &mut *core {
             Core::Up(open) if open.state.unwritten() < UNWRITTEN_RECORDS_MAX => open,
-            Core::Up(_) => return Err(Unavailable::Busy.into()),
-            Core::Down(_) => return Err(Unavailable::Down.into()),
-            Core::Closed => return Err(Unavailable::Stopped.into()),
+            Core::Up(_) => return refuse(Unavailable::Busy),
+            Core::Down(_) => return refuse(Unavailable::Down),
+            Core::Closed => return refuse(Unavailable::Stopped),
         };
         let carried_out = catch_unwind(AssertUnwindSafe(|| {
             let outcome = operation(&mut open.state);
@@ -175,7 +175,7 @@ impl Shared {
                 drop(core);
                 // Operations that wait for a sync fail at once.
                 waiter.commits.lead();
-                return Err(Unavailable::Down.into());
+                return refuse(Unavailable::Down);
             }
         };
         self.status.count_operation();
@@ -192,14 +192,14 @@ impl Shared {
     }
 
     /// Reads the books, or notes facts that may be lost, so there is nothing to wait for.
-    fn with_state<T>(
+    fn with_state<T, E: From<BooksError>>(
         &self,
-        read: impl FnOnce(&mut State) -> Result<T, ChargeError>,
-    ) -> Result<T, ChargeError> {
+        read: impl FnOnce(&mut State) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.change(read).and_then(Pending::into_outcome)
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Core>, ChargeError> {
+    fn lock(&self) -> Result<MutexGuard<'_, Core>, BooksError> {
         let core = self.core.try_lock_for(Duration::from_millis(BOOKS_WAIT_MILLIS_MAX));
         core.ok_or_else(|| Unavailable::Stalled.into())
     }
@@ -253,7 +253,7 @@ struct Waiter {
 }
 
 impl Durability for Waiter {
-    fn sync(&self, up_to: u64) -> Result<(), ChargeError> {
+    fn sync(&self, up_to: u64) -> Result<(), Unavailable> {
         match self.shared.durability {
             ChargeDurability::Process => Ok(()),
             ChargeDurability::Power => self.sync_log(up_to),
@@ -277,18 +277,18 @@ impl Durability for Waiter {
 }
 
 impl Waiter {
-    fn sync_log(&self, up_to: u64) -> Result<(), ChargeError> {
+    fn sync_log(&self, up_to: u64) -> Result<(), Unavailable> {
         self.judge(self.commits.sync(up_to))
     }
 
     /// Handles the outcome of a sync for its waiters. The first one to see a failure stops charging.
-    fn judge(&self, synced: Result<(), LogError>) -> Result<(), ChargeError> {
+    fn judge(&self, synced: Result<(), LogError>) -> Result<(), Unavailable> {
         match synced {
             Ok(()) => Ok(()),
-            Err(LogError::Stalled) => Err(Unavailable::Stalled.into()),
+            Err(LogError::Stalled) => Err(Unavailable::Stalled),
             Err(error) => {
                 self.note_failure(&error.into());
-                Err(Unavailable::Down.into())
+                Err(Unavailable::Down)
             }
         }
     }
@@ -302,6 +302,10 @@ impl Waiter {
             self.shared.fail(&mut core, error);
         }
     }
+}
+
+fn refuse<T, E: From<BooksError>>(reason: Unavailable) -> Result<T, E> {
+    Err(BooksError::from(reason).into())
 }
 
 fn wake(thread: &OnceLock<Thread>) {

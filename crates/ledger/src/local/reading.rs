@@ -13,7 +13,7 @@ use crate::account::AccountRecord;
 use crate::audit::{Audit, AuditReport};
 use crate::directory::Directory;
 use crate::entry::Entry;
-use crate::error::{ChargeError, OpenError, Unavailable};
+use crate::error::{BooksError, OpenError, Unavailable};
 use crate::history::{History, HistoryQuery};
 use crate::limits::{ENTRIES_PER_PAGE_MAX, HISTORY_SEGMENTS_MAX};
 use crate::log::{LogReader, OpenOptions};
@@ -30,7 +30,7 @@ struct Snapshot {
 
 impl Shared {
     /// Something of the open books, and the log of that moment, which is durable.
-    pub fn look<T>(&self, look: impl FnOnce(&Open) -> T) -> Result<(T, LogReader), ChargeError> {
+    pub fn look<T>(&self, look: impl FnOnce(&Open) -> T) -> Result<(T, LogReader), BooksError> {
         let (found, log, waiter) = match &*self.lock()? {
             Core::Up(open) => (look(open), open.log.reader().map_err(unreadable)?, Arc::clone(&open.waiter)),
             Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
@@ -55,7 +55,7 @@ impl Shared {
     }
 
     /// At most `limit` entries from a sequence number on, and where to go on.
-    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), BooksError> {
         let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let mut entries = Vec::new();
         let _segments = self.segments.read();
@@ -79,14 +79,14 @@ impl Shared {
     }
 
     /// The newest entries of an account, segment by segment from the end of the log on.
-    pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, BooksError> {
         let _segments = self.segments.read();
         let log = self.look(|_| ())?.1;
         search(&self.path, &log, query).map_err(unreadable)
     }
 
     /// Adds up every entry that the log holds.
-    pub fn verify(&self) -> Result<AuditReport, ChargeError> {
+    pub fn verify(&self) -> Result<AuditReport, BooksError> {
         let _segments = self.segments.read();
         let (snapshot, log) = self.look(|open| Snapshot::of(&open.state))?;
         snapshot.audit(&self.path, &log).map_err(unreadable)
@@ -146,7 +146,7 @@ fn search_segment(
     Ok((newest, is_oldest))
 }
 
-fn unreadable(error: impl std::fmt::Display) -> ChargeError {
+fn unreadable(error: impl std::fmt::Display) -> BooksError {
     tracing::error!(%error, "the log of the books cannot be read");
     Unavailable::Down.into()
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::opening::Opening;
 use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
 use crate::checkpoint::{Mark, StoreError};
-use crate::error::OpenError;
+use crate::error::{ChargeError, OpenError};
 use crate::health::Health;
 use crate::limits::{PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS};
 use crate::log::{Commits, LogError};
@@ -75,7 +75,7 @@ impl Shared {
             Core::Down(_) | Core::Closed => return,
         };
         // Failures are noted inside.
-        drop(waiter.sync_log(waiter.commits.appended()));
+        let _ = waiter.sync_log(waiter.commits.appended());
     }
 
     /// Notes the progress of streams and settles reservations without one. Does nothing while the books are down.
@@ -83,10 +83,13 @@ impl Shared {
         let Some(commits) = self.commits() else { return };
         commits.lead();
         let synced = commits.synced();
-        let noted = self.change(|state| {
+        let noted = self.change::<_, ChargeError>(|state| {
             state.synced(synced);
             state.note_progress()?;
-            if expires { state.expire() } else { Ok(()) }
+            if expires {
+                state.expire()?;
+            }
+            Ok(())
         });
         if let Err(error) = noted {
             tracing::debug!(%error, "the progress of streams is not noted");

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Core;
 use super::tables::unsigned;
 use crate::counter::{CounterNote, CounterSubject, SECONDS_COUNTED_MAX, SharedCount};
-use crate::error::ChargeError;
+use crate::error::BooksError;
 use crate::id::KeyId;
 use mercato_base::clock::{Moment, UtcDay};
 use mercato_database::Trouble;
@@ -33,7 +33,7 @@ const COUNTERS: &str =
 
 impl Core {
     /// Keeps counters of the day.
-    pub fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
+    pub fn note_counters(&self, notes: &[CounterNote]) -> Result<(), BooksError> {
         let Some(last) = notes.last() else { return Ok(()) };
         let own = notes.iter().map(|note| SharedCount {
             subject: note.subject,
@@ -45,7 +45,7 @@ impl Core {
     }
 
     /// The counters of the present day, of all servers together.
-    pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
+    pub fn counters(&self) -> Result<Vec<CounterNote>, BooksError> {
         let today = self.latest().day().unix_days();
         self.look(|connection| {
             let mut notes = Vec::new();
@@ -66,7 +66,7 @@ impl Core {
         own: &[SharedCount],
         asked: &[CounterSubject],
         now: Moment,
-    ) -> Result<Vec<SharedCount>, ChargeError> {
+    ) -> Result<Vec<SharedCount>, BooksError> {
         if own.is_empty() && asked.is_empty() {
             return Ok(Vec::new());
         }

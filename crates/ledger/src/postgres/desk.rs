@@ -5,59 +5,45 @@
 
 use std::time::Duration;
 
-use super::loading::{Wanted, below, load};
+use super::loading::{below, load};
 use super::rows::{Rows, Shared};
-use super::tables::unsigned;
+use super::tables::{signed, unsigned};
 use super::{Core, writing};
-use crate::books::Outcome;
-use crate::error::{ChargeError, Unavailable};
+use crate::directory::Directory;
+use crate::error::{BooksError, Refusal, Unavailable};
+use crate::id::AccountId;
+use crate::operation::{Makes, Operation, Owner, Reads};
 use crate::pending::Pending;
-use crate::state::{Next, Part, State};
+use crate::state::{Next, Part, State, Totals};
 use mercato_database::{Connection, Trouble};
 
 /// The longest wait for other rare operations.
 const DESK_WAIT: Duration = Duration::from_secs(10);
 
+const ACCOUNT_OF_KEY: &str = "SELECT account FROM api_key WHERE id = $1";
+const ACCOUNT_OF_RECORD: &str = "SELECT account FROM record WHERE key = $1";
 const NUMBERS: &str = "SELECT nextval('entry_number'), CASE WHEN $1 THEN nextval('account_id') ELSE 0 END, \
     CASE WHEN $2 THEN nextval('key_id') ELSE 0 END, CASE WHEN $3 THEN nextval('checkout_number') ELSE 0 END";
 
 /// Constraints on which two transactions meet that both saw a record absent.
-const MEETING_POINTS: [&str; 2] = ["record_pkey", "record_email"];
-const KEY_HASH: &str = "api_key_hash";
-
-/// The record that an operation may make.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Makes {
-    Nothing,
-    Account,
-    Key,
-    Checkout,
-}
+const MEETING_POINTS: [&str; 3] = ["record_pkey", "record_email", "api_key_hash"];
 
 impl Core {
     /// Carries out a rare operation.
-    pub fn change<T>(
-        &self,
-        mut wanted: Wanted,
-        makes: Makes,
-        operation: impl Fn(&mut State) -> Result<T, ChargeError>,
-    ) -> Outcome<T> {
+    pub fn run<O: Operation>(&self, operation: &O) -> Result<Pending<O::Outcome, O::Refusal>, O::Refusal> {
         self.serving()?;
-        let mut desk = self.desk.try_lock_for(DESK_WAIT).ok_or(Unavailable::Stalled)?;
+        let mut reads = self.owned(operation.reads())?;
+        let stalled = || BooksError::from(Unavailable::Stalled);
+        let mut desk = self.desk.try_lock_for(DESK_WAIT).ok_or_else(stalled)?;
         let server = self.batches.server();
         loop {
-            let done = desk.transact(|connection, _| attempt(connection, &wanted, makes, server, &operation));
-            let (outcome, changed) = match done {
-                Ok(done) => done,
-                Err(Trouble::Taken(constraint)) if constraint == KEY_HASH => {
-                    let rule = "the random bytes were used before; try again".to_owned();
-                    return Err(ChargeError::Invalid { field: "key", rule });
-                }
-                Err(trouble) => return Err(self.failed(&trouble)),
-            };
+            let done = desk
+                .transact(|connection, _| attempt(connection, &reads, &self.directory, server, operation));
+            let (outcome, changed) = done.map_err(|trouble| self.failed(&trouble))?;
             // An operation may find out by itself which account it is about.
-            if let Err(ChargeError::UnknownAccount { account }) = &outcome
-                && wanted.accounts.insert(*account)
+            if let Err(refusal) = &outcome
+                && let Some(BooksError::UnknownAccount { account }) = refusal.of_books()
+                && reads.accounts.insert(*account)
             {
                 continue;
             }
@@ -70,22 +56,46 @@ impl Core {
         }
     }
 
-    /// Asks a state that nothing is locked for and that changes nothing.
-    pub fn ask<T>(
-        &self,
-        wanted: &Wanted,
-        question: impl Fn(&mut State) -> Result<T, ChargeError>,
-    ) -> Result<T, ChargeError> {
+    /// Answers a question from a state that nothing is locked for.
+    pub fn ask<Q: Operation>(&self, question: &Q) -> Result<Q::Outcome, Q::Refusal> {
+        let reads = question.reads();
         self.look(|connection| {
             let rows = Rows::new(connection, false);
-            let mut state = State::of_part(below(&rows), load(&rows, wanted, false)?);
-            let answer = question(&mut state);
+            let mut state = State::of_part(below(&rows), load(&rows, &reads, false)?);
+            let answer = question.decide(&mut state);
             rows.take_trouble().map_or(Ok(answer), Err)
         })?
     }
 
+    /// Looks for the account that is known by something else.
+    fn owned(&self, mut reads: Reads) -> Result<Reads, BooksError> {
+        let account = match reads.owner.take() {
+            None => None,
+            Some(Owner::Key(id)) => match self.directory.key(id) {
+                Some(key) => Some(key.account().id()),
+                // Another server may have made it just now.
+                None => self.account_of(ACCOUNT_OF_KEY, &[&signed(id.number())])?,
+            },
+            Some(Owner::Record(key)) => self.account_of(ACCOUNT_OF_RECORD, &[&key])?,
+        };
+        reads.accounts.extend(account);
+        Ok(reads)
+    }
+
+    fn account_of(
+        &self,
+        text: &'static str,
+        arguments: mercato_database::Arguments<'_>,
+    ) -> Result<Option<AccountId>, BooksError> {
+        let account = self.look(|connection| {
+            let row = connection.lock().first(text, arguments)?;
+            Ok(row.and_then(|row| row.get::<_, Option<i64>>(0)))
+        })?;
+        Ok(account.map(|account| AccountId::from_number(unsigned(account))))
+    }
+
     /// Reads with the connection of questions.
-    pub fn look<T>(&self, mut look: impl FnMut(&Shared) -> Result<T, Trouble>) -> Result<T, ChargeError> {
+    pub fn look<T>(&self, mut look: impl FnMut(&Shared) -> Result<T, Trouble>) -> Result<T, BooksError> {
         let mut link = self.questions.try_lock_for(DESK_WAIT).ok_or(Unavailable::Stalled)?;
         let found = link.again(|link| look(&link.connection()?));
         found.map_err(|trouble| self.failed(&trouble))
@@ -93,21 +103,22 @@ impl Core {
 }
 
 /// What came of an operation, and, where it changed something, the state and the number of its entries.
-type Attempted<T> = (Result<T, ChargeError>, Option<(State, u64)>);
+type Attempted<O> = (Result<<O as Operation>::Outcome, <O as Operation>::Refusal>, Option<(State, u64)>);
 
-fn attempt<T>(
+fn attempt<O: Operation>(
     connection: &Shared,
-    wanted: &Wanted,
-    makes: Makes,
+    reads: &Reads,
+    directory: &Directory,
     server: i64,
-    operation: &impl Fn(&mut State) -> Result<T, ChargeError>,
-) -> Result<Attempted<T>, Trouble> {
+    operation: &O,
+) -> Result<Attempted<O>, Trouble> {
     let rows = Rows::new(connection, true);
-    let part = load(&rows, wanted, true)?;
-    let (sequence, next) = numbers(&mut connection.lock(), makes)?;
-    let mut state = State::of_part(below(&rows), Part { next, ..part });
+    let part = load(&rows, reads, true)?;
+    let (sequence, next) = numbers(&mut connection.lock(), reads.makes)?;
+    let totals = totals(directory);
+    let mut state = State::of_part(below(&rows), Part { next, totals, ..part });
     state.number(sequence, 0);
-    let outcome = operation(&mut state);
+    let outcome = operation.decide(&mut state);
     if let Some(trouble) = rows.take_trouble() {
         return Err(trouble);
     }
@@ -131,28 +142,17 @@ fn met(trouble: Trouble) -> Trouble {
     }
 }
 
-fn numbers(connection: &mut Connection, makes: Makes) -> Result<(u64, Next), Trouble> {
-    let is = |made| makes == made;
+/// What the books of all servers have, as far as this one knows.
+fn totals(directory: &Directory) -> Totals {
+    let (accounts, keys) = directory.counts();
+    Totals { accounts, keys, sessions: directory.logins().open_sessions() }
+}
+
+fn numbers(connection: &mut Connection, makes: Option<Makes>) -> Result<(u64, Next), Trouble> {
+    let is = |made| makes == Some(made);
     let wants: [bool; 3] = [is(Makes::Account), is(Makes::Key), is(Makes::Checkout)];
     let row = connection.first(NUMBERS, &[&wants[0], &wants[1], &wants[2]])?;
     let Some(row) = row else { return Err(Trouble::Refused("the database gives no numbers".to_owned())) };
     let [sequence, account, key, checkout] = [0, 1, 2, 3].map(|column: usize| unsigned(row.get(column)));
     Ok((sequence, Next { account, key, checkout }))
-}
-
-/// What an operation on one account needs, with its keys and logins.
-pub fn of_account(account: crate::id::AccountId) -> Wanted {
-    Wanted { accounts: [account].into(), ..Wanted::default() }
-}
-
-impl Wanted {
-    /// And all keys of the accounts.
-    pub fn with_keys(self) -> Wanted {
-        Wanted { all_keys: true, ..self }
-    }
-
-    /// And their logins, sessions and tokens.
-    pub fn with_logins(self) -> Wanted {
-        Wanted { logins: true, ..self }
-    }
 }

@@ -24,6 +24,7 @@ use super::transaction::Link;
 use super::working::work;
 use crate::health::Health;
 use crate::id::{AccountId, KeyId, ReservationId};
+use crate::operations::charges::Settle;
 use crate::progress::Outcome;
 use mercato_base::clock::Moment;
 use mercato_database::{Connection, Trouble};
@@ -208,7 +209,7 @@ impl Core {
         let owed = std::mem::take(&mut *self.owed.lock());
         for job in owed.into_iter().chain(self.live.abandoned()) {
             let settling = match job.work {
-                Work::Settle { id, .. } => Some(id),
+                Work::Settle(Settle { id, .. }) => Some(id),
                 _ => None,
             };
             if self.queue.put(job).is_err()
@@ -295,7 +296,8 @@ fn orphan(row: &postgres::Row, now: Moment) -> Job {
     let key = row.get::<_, Option<i64>>(2).map(|key| KeyId::from_number(unsigned(key)));
     let (id, account) = (ReservationId::from_number(unsigned(row.get(0))), unsigned(row.get(1)));
     let account = AccountId::from_number(account);
-    Job::new(Work::Settle { id, account, key, outcome, note: "left open by a stop" }, Reply::Nobody)
+    let note = "left open by a stop";
+    Job::new(Work::Settle(Settle { id, account, key, outcome, note }), Reply::Nobody)
 }
 
 #[cfg(test)]

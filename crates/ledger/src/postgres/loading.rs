@@ -13,10 +13,10 @@ use super::tables::{
     account, account_columns, decoded, id, key, key_columns, reservation, signed, unsigned, usage_line,
 };
 use crate::checkpoint::Pair;
-use crate::email::Email;
 use crate::id::{AccountId, KeyId, ReservationId};
 use crate::key_record::KeyRecord;
 use crate::key_space;
+use crate::operation::{Reads, UsageKey};
 use crate::relation::Relation;
 use crate::reservation_record::ReservationRecord;
 use crate::state::{Account, Part, SpentOnDay};
@@ -29,6 +29,7 @@ const ACCOUNTS_LOCKED: &str =
     concat!("SELECT ", account_columns!(), " FROM account WHERE id = ANY ($1) ORDER BY id FOR UPDATE");
 const KEYS_OF: &str = concat!("SELECT ", key_columns!(), " FROM api_key WHERE account = ANY ($1)");
 const KEYS: &str = concat!("SELECT ", key_columns!(), " FROM api_key WHERE id = ANY ($1)");
+const TAKEN: &str = "SELECT 1 FROM api_key WHERE hash = $1";
 const RECORDS_OF: &str = "SELECT key, value FROM record WHERE account = ANY ($1)";
 const LOGIN_OF: &str = "SELECT key, value FROM record WHERE email = $1";
 const RECORDS: &str = "SELECT key, value FROM record WHERE key = ANY ($1)";
@@ -43,45 +44,31 @@ const USAGE: &str = "SELECT u.day, u.key, u.dataset, u.requests, u.rows, u.credi
     FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) AS wanted (account, day, key, dataset) \
     JOIN usage u USING (account, day, key, dataset)";
 
-/// What operations need of the books.
-#[derive(Default)]
-pub struct Wanted {
-    pub accounts: BTreeSet<AccountId>,
-    /// Whether all keys of the accounts are wanted.
-    pub all_keys: bool,
-    /// Whether logins, sessions and tokens of the accounts are wanted.
-    pub logins: bool,
-    /// Whose login is wanted, too.
-    pub email: Option<Email>,
-    pub relations: bool,
-    /// Keys with caps, and the moments at which they count.
-    pub capped: Vec<(KeyId, Moment)>,
-    pub settling: Vec<ReservationId>,
-    pub claims: Vec<[u8; 16]>,
-    pub files: Vec<[u8; 16]>,
-}
-
 /// Reads a part of the books; locked, if the rows are.
-pub fn load(rows: &Rows, wanted: &Wanted, locks: bool) -> Result<Part, Trouble> {
+pub fn load(rows: &Rows, reads: &Reads, locks: bool) -> Result<Part, Trouble> {
     let connection = &mut *rows.connection().lock();
-    let ids: Vec<i64> = wanted.accounts.iter().map(|account| id(*account)).collect();
+    let ids: Vec<i64> = reads.accounts.iter().map(|account| id(*account)).collect();
     let mut part = Part { accounts: accounts(connection, &ids, locks)?, ..Part::default() };
-    if wanted.all_keys {
+    if reads.keys {
         part.keys = connection.query(KEYS_OF, &[&ids])?.iter().map(key).collect();
-    } else if !wanted.capped.is_empty() {
-        part.keys = keys(connection, &wanted.capped)?;
+    } else if !reads.capped.is_empty() {
+        part.keys = keys(connection, &reads.capped)?;
     }
-    part.reservations = reservations(connection, &ids, wanted, &part.keys)?;
-    load_spending(connection, &ids, wanted, &mut part)?;
-    if wanted.logins {
+    part.reservations = reservations(connection, &ids, reads, &part.keys)?;
+    load_spending(connection, &ids, reads, &mut part)?;
+    if reads.logins {
         let found = connection.query(RECORDS_OF, &[&ids])?;
         take_logins(&mut part, &found)?;
     }
-    if let Some(email) = &wanted.email {
+    if let Some(email) = &reads.email {
         let found = connection.query(LOGIN_OF, &[&email.as_str()])?;
         take_logins(&mut part, &found)?;
     }
-    if wanted.relations {
+    if let Some(hash) = reads.hash {
+        let taken = connection.first(TAKEN, &[&hash.bytes().as_slice()])?;
+        part.taken = taken.map(|_| hash);
+    }
+    if reads.relations {
         if locks {
             connection.execute(RELATIONS_LOCKED, &[])?;
         }
@@ -107,20 +94,20 @@ fn keys(connection: &mut Connection, capped: &[(KeyId, Moment)]) -> Result<Vec<K
 fn reservations(
     connection: &mut Connection,
     accounts: &[i64],
-    wanted: &Wanted,
+    reads: &Reads,
     keys: &[KeyRecord],
 ) -> Result<Vec<ReservationRecord>, Trouble> {
     let mut found: HashMap<ReservationId, ReservationRecord> = HashMap::new();
-    if !wanted.settling.is_empty() {
-        let ids: Vec<i64> = wanted.settling.iter().map(|id| signed(id.number())).collect();
+    if !reads.settling.is_empty() {
+        let ids: Vec<i64> = reads.settling.iter().map(|(id, _)| signed(id.number())).collect();
         let rows = connection.query(SETTLING, &[&ids])?;
         take_reservations(&mut found, &rows)?;
     }
     let capped = keys.iter().filter(|key| key.limits.has_caps());
     let capped: Vec<i64> = capped.map(|key| signed(key.id.number())).collect();
-    if !(wanted.claims.is_empty() && wanted.files.is_empty() && capped.is_empty()) {
-        let claims: Vec<&[u8]> = wanted.claims.iter().map(<[u8; 16]>::as_slice).collect();
-        let files: Vec<&[u8]> = wanted.files.iter().map(<[u8; 16]>::as_slice).collect();
+    if !(reads.claims.is_empty() && reads.files.is_empty() && capped.is_empty()) {
+        let claims: Vec<&[u8]> = reads.claims.iter().map(<[u8; 16]>::as_slice).collect();
+        let files: Vec<&[u8]> = reads.files.iter().map(<[u8; 16]>::as_slice).collect();
         let rows = connection.query(RESERVATIONS, &[&accounts, &claims, &files, &capped])?;
         take_reservations(&mut found, &rows)?;
     }
@@ -142,11 +129,11 @@ fn take_reservations(
 fn load_spending(
     connection: &mut Connection,
     accounts: &[i64],
-    wanted: &Wanted,
+    reads: &Reads,
     part: &mut Part,
 ) -> Result<(), Trouble> {
     let mut months = HashMap::new();
-    for (key, at) in &wanted.capped {
+    for (key, at) in &reads.capped {
         let month = months.entry(*key).or_insert_with(|| at.month());
         *month = (*month).max(at.month());
     }
@@ -199,11 +186,8 @@ pub fn learn_records(rows: &Rows, keys: BTreeSet<Vec<u8>>) -> Result<(), Trouble
     Ok(())
 }
 
-/// A line of usage that will be changed: account, day, key, dataset.
-pub type LineKey = (AccountId, UtcDay, Option<KeyId>, String);
-
 /// Reads lines of usage before operations ask for them one by one.
-pub fn learn_usage(rows: &Rows, lines: &BTreeSet<LineKey>) -> Result<(), Trouble> {
+pub fn learn_usage(rows: &Rows, lines: &BTreeSet<UsageKey>) -> Result<(), Trouble> {
     if lines.is_empty() {
         return Ok(());
     }

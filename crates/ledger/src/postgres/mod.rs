@@ -35,8 +35,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::directory::Directory;
-use super::error::{ChargeError, OpenError, Unavailable};
+use super::error::{BooksError, OpenError, Unavailable};
 use super::health::{Health, Status};
+pub use hot::jobs::Sale;
 use hot::{batcher, charging, jobs, live, working};
 use jobs::{Job, Queues};
 use live::Live;
@@ -137,7 +138,7 @@ impl PostgresBooks {
     }
 
     /// Carries out what waits, and gives the streams of this server over to others.
-    fn end(&self) {
+    pub fn end(&self) {
         let threads = std::mem::take(&mut *self.threads.lock());
         if threads.is_empty() {
             return;
@@ -191,7 +192,7 @@ impl Core {
     }
 
     /// Refuses what costs while the database is away.
-    fn serving(&self) -> Result<(), ChargeError> {
+    fn serving(&self) -> Result<(), BooksError> {
         if self.is_ending() {
             return Err(Unavailable::Stopped.into());
         }
@@ -219,10 +220,10 @@ impl Core {
 }
 
 /// What a caller is told of a failure.
-const fn refusal(trouble: &Trouble) -> ChargeError {
+const fn refusal(trouble: &Trouble) -> BooksError {
     let reason = match trouble {
         Trouble::Gone(_) | Trouble::Refused(_) => Unavailable::Down,
         Trouble::Conflict(_) | Trouble::Taken(_) | Trouble::Applied => Unavailable::Busy,
     };
-    ChargeError::Unavailable { reason }
+    BooksError::Unavailable { reason }
 }

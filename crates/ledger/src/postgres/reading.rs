@@ -5,23 +5,18 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use super::tables::{
-    account, account_columns, checkout, checkout_columns, entry, entry_columns, id, reservation, signed,
-    unsigned,
-};
+use super::tables::{account, account_columns, entry, entry_columns, id, reservation, signed, unsigned};
 use super::{Core, PostgresBooks};
-use crate::LedgerStats;
 use crate::account::AccountRecord;
 use crate::audit::{Audit, AuditReport};
-use crate::checkout::{Checkout, CheckoutId};
 use crate::codec::Record;
 use crate::entry::{Entry, EntryKind};
-use crate::error::ChargeError;
+use crate::error::BooksError;
 use crate::history::{History, HistoryQuery};
 use crate::id::{AccountId, KeyId};
 use crate::key_space;
+use crate::ledger::LedgerStats;
 use crate::limits::ENTRIES_PER_PAGE_MAX;
-use crate::payments::PurchasesQuery;
 use crate::session_record::SessionRecord;
 use crate::token::{TokenHash, TokenRecord};
 use mercato_base::clock::Moment;
@@ -34,14 +29,6 @@ const HISTORY: &str = concat!(
     "SELECT ",
     entry_columns!(),
     " FROM entry WHERE account = $5 AND number < $1 AND ($2 OR kind = ANY ($3)) ORDER BY number DESC LIMIT $4"
-);
-const CHECKOUT: &str = concat!("SELECT ", checkout_columns!(), " FROM checkout WHERE number = $1");
-const CHECKOUTS: &str =
-    concat!("SELECT ", checkout_columns!(), " FROM checkout WHERE number < $1 ORDER BY number DESC LIMIT $2");
-const CHECKOUTS_OF: &str = concat!(
-    "SELECT ",
-    checkout_columns!(),
-    " FROM checkout WHERE account = $3 AND number < $1 ORDER BY number DESC LIMIT $2"
 );
 const ALL_ACCOUNTS: &str = concat!("SELECT ", account_columns!(), ", entries FROM account");
 const ALL_RESERVATIONS: &str = "SELECT record, delivered FROM reservation";
@@ -62,7 +49,7 @@ const CREDITED: [EntryKind; 4] =
 
 impl Core {
     /// At most `limit` entries from a number on, and where to go on.
-    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+    pub fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), BooksError> {
         self.queue.settle_down();
         let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let entries = self.look(|connection| {
@@ -76,7 +63,7 @@ impl Core {
     }
 
     /// The newest entries. One more is read than is wanted, to tell whether more exist.
-    pub fn history(&self, asked: &HistoryQuery) -> Result<History, ChargeError> {
+    pub fn history(&self, asked: &HistoryQuery) -> Result<History, BooksError> {
         self.queue.settle_down();
         let limit = asked.limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let before = asked.before.map_or(i64::MAX, signed);
@@ -94,30 +81,8 @@ impl Core {
         Ok(History { entries, before })
     }
 
-    /// The checkout with this id.
-    pub fn checkout(&self, wanted: CheckoutId) -> Result<Option<Checkout>, ChargeError> {
-        let found = self.look(|connection| {
-            let row = connection.lock().first(CHECKOUT, &[&signed(wanted.number)])?;
-            Ok(row.map(|row| checkout(&row)))
-        })?;
-        Ok(found.filter(|checkout| checkout.id == wanted))
-    }
-
-    /// Checkouts, newest first.
-    pub fn checkouts(&self, asked: &PurchasesQuery) -> Result<Vec<Checkout>, ChargeError> {
-        let (before, limit) = (asked.before.map_or(i64::MAX, signed), signed(asked.limit as u64));
-        self.look(|connection| {
-            let connection = &mut *connection.lock();
-            let rows = match asked.account {
-                None => connection.query(CHECKOUTS, &[&before, &limit])?,
-                Some(account) => connection.query(CHECKOUTS_OF, &[&before, &limit, &id(account)])?,
-            };
-            Ok(rows.iter().map(checkout).collect())
-        })
-    }
-
     /// Keeps when keys were last used, to ten seconds.
-    pub fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
+    pub fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), BooksError> {
         let ids: Vec<i64> = uses.iter().map(|(key, _)| signed(key.number())).collect();
         let moments: Vec<i64> = uses.iter().map(|(_, at)| at.unix_millis()).collect();
         let grain = KEY_USE_GRAIN_MILLIS;
@@ -125,7 +90,7 @@ impl Core {
     }
 
     /// Keeps when a session was last seen, and tells other servers.
-    pub fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
+    pub fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), BooksError> {
         self.serving()?;
         let mut desk = self.desk.lock();
         let noted = desk.transact(|connection, _| {
@@ -142,7 +107,7 @@ impl Core {
     }
 
     /// Adds up every entry and compares the sums with the accounts, as of one moment.
-    pub fn verify(&self) -> Result<AuditReport, ChargeError> {
+    pub fn verify(&self) -> Result<AuditReport, BooksError> {
         self.queue.settle_down();
         let audited = Connection::open(&self.address).and_then(|mut connection| {
             connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;

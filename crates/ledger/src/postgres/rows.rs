@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::tables::{checkout, checkout_columns, signed, usage_line};
+use crate::checkout::Checkout;
 use crate::checkpoint::{Pair, StoreError};
 use crate::codec::Record;
 use crate::id::AccountId;
@@ -22,8 +23,13 @@ pub type Shared = Arc<Mutex<Connection>>;
 const RECORD: &str = "SELECT value FROM record WHERE key = $1";
 const RECORD_LOCKED: &str = "SELECT value FROM record WHERE key = $1 FOR UPDATE";
 const CHECKOUT: &str = concat!("SELECT ", checkout_columns!(), " FROM checkout WHERE number = $1");
-const CHECKOUTS_OF: &str =
-    "SELECT number FROM checkout WHERE account = $1 AND number < $2 ORDER BY number DESC LIMIT $3";
+const CHECKOUTS: &str =
+    concat!("SELECT ", checkout_columns!(), " FROM checkout WHERE number < $1 ORDER BY number DESC LIMIT $2");
+const CHECKOUTS_OF: &str = concat!(
+    "SELECT ",
+    checkout_columns!(),
+    " FROM checkout WHERE account = $3 AND number < $1 ORDER BY number DESC LIMIT $2"
+);
 const USAGE_FROM: &str = "SELECT day, key, dataset, requests, rows, credits FROM usage \
     WHERE account = $1 AND (day, key, dataset) >= ($2, $3, $4) ORDER BY day, key, dataset LIMIT $5";
 const USAGE_AFTER: &str = "SELECT day, key, dataset, requests, rows, credits FROM usage \
@@ -85,21 +91,24 @@ impl Rows {
     }
 
     fn list(&self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Pair>, Trouble> {
-        let Some(account) = key_space::number(prefix).map(AccountId::from_number) else {
-            return Err(Trouble::Refused("records of this kind are not listed".to_owned()));
-        };
+        let account = key_space::number(prefix).map(AccountId::from_number);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let connection = &mut *self.connection.lock();
-        match key_space::kind(prefix) {
-            key_space::USAGE => list_usage(connection, account, from, limit),
-            key_space::CHECKOUT_OF => {
-                let before = if from.len() > prefix.len() { before_checkout(from, prefix) } else { i64::MAX };
-                let rows = connection.query(CHECKOUTS_OF, &[&signed(account.number()), &before, &limit])?;
-                let number = |row: &postgres::Row| super::tables::unsigned(row.get(0));
-                Ok(rows
-                    .iter()
-                    .map(|row| (key_space::checkout_of(account, number(row)), Vec::new()))
-                    .collect())
+        match (key_space::kind(prefix), account) {
+            (key_space::USAGE, Some(account)) => list_usage(connection, account, from, limit),
+            (key_space::CHECKOUT_OF, Some(account)) => {
+                let before = before_checkout(from, prefix);
+                let rows = connection.query(CHECKOUTS_OF, &[&before, &limit, &signed(account.number())])?;
+                let found: Vec<Checkout> = rows.iter().map(checkout).collect();
+                let index = |checkout: &Checkout| key_space::checkout_of(account, checkout.id.number);
+                let listed = found.iter().map(|checkout| (index(checkout), Vec::new())).collect();
+                // The checkouts themselves are asked for next.
+                self.learn([], found.iter().map(pair_of_checkout));
+                Ok(listed)
+            }
+            (key_space::CHECKOUT, None) => {
+                let rows = connection.query(CHECKOUTS, &[&before_checkout(from, prefix), &limit])?;
+                Ok(rows.iter().map(|row| pair_of_checkout(&checkout(row))).collect())
             }
             _ => Err(Trouble::Refused("records of this kind are not listed".to_owned())),
         }
@@ -129,10 +138,14 @@ impl Below for Rows {
     }
 }
 
-/// The number below which the list goes on: the key is one of a checkout, or the least one behind it.
+/// The number below which the list goes on: that of the checkout behind whose key it does.
 fn before_checkout(from: &[u8], prefix: &[u8]) -> i64 {
     let number = from.get(..prefix.len().saturating_add(8)).and_then(key_space::checkout_number);
     number.map_or(i64::MAX, signed)
+}
+
+fn pair_of_checkout(checkout: &Checkout) -> Pair {
+    (key_space::checkout(checkout.id.number), checkout.encode())
 }
 
 fn read_usage(connection: &mut Connection, key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {

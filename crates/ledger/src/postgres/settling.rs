@@ -11,13 +11,13 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use super::Core;
-use super::batcher::ANSWER_FAILED;
 use super::charging::APPLIED;
 use super::jobs::{Job, Reply, Work};
 use super::tables::unsigned;
 use super::transaction::{BatchId, Link};
 use super::unsettled::{Journal, SentCharge};
 use crate::error::OpenError;
+use crate::operations::charges::ANSWER_FAILED;
 use crate::request::Receipt;
 use mercato_base::clock::Moment;
 use mercato_database::{Connection, Trouble};

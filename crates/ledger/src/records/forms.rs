@@ -9,7 +9,6 @@ use super::id::{AccountId, KeyId, ReservationId};
 use super::paid_view::PaidView;
 use super::relation::{Relation, RelationKey};
 use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
-use super::usage::Usage;
 use crate::api_key::KeyHash;
 use crate::checkout::{Checkout, CheckoutId, Paid};
 use crate::closing::Closing;
@@ -24,6 +23,7 @@ use crate::request::ViewRows;
 use crate::reversal::{Dispute, DisputeOutcome, Reversal};
 use crate::session_record::SessionRecord;
 use crate::token::TokenHash;
+use crate::usage::Usage;
 use mercato_base::clock::{Moment, UtcDay, UtcMonth};
 
 const AT: Moment = Moment::from_unix_millis(1_795_228_297_123);
@@ -100,7 +100,11 @@ fn keeps_bytes_of_every_record() {
     let mut view = PaidView::default();
     view.pay(&ViewRows::These([300, 1, 7].into()), "a", AT, AT);
     view.pay(&ViewRows::All, "b", Moment::from_unix_millis(0), AT);
-    check!(PaidView, view, "");
+    check!(
+        PaidView,
+        view,
+        "0102c69e8fbfbf683b196fd4907bedf51c3090e9835f2f7c01030106a502c69e8fbfbf685c53585edd9ec296f5537f01ff9e47e200"
+    );
     let names = RelationKey { from: "a".to_owned(), to: "b".to_owned(), relation_type: "c".to_owned() };
     check!(
         Relation,

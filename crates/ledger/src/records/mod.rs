@@ -16,4 +16,3 @@ pub mod paid_view;
 pub mod payments;
 pub mod relation;
 pub mod reservation_record;
-pub mod usage;

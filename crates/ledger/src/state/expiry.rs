@@ -9,13 +9,13 @@ use crate::changes::Changes;
 use crate::claim::expires_at;
 use crate::codec::Record;
 use crate::counter::CounterNote;
-use crate::error::ChargeError;
+use crate::error::BooksError;
 use crate::key_space;
 use crate::limits::EXPIRED_PER_ROUND_MAX;
 
 impl State {
     /// Removes expired records, at most `EXPIRED_PER_ROUND_MAX` of each kind, with the next checkpoint.
-    pub fn expire(&mut self) -> Result<(), ChargeError> {
+    pub fn expire(&mut self) -> Result<(), BooksError> {
         let mut gone = Changes::default();
         for (expiry, _) in self.scan(key_space::EXPIRY, key_space::EXPIRY, EXPIRED_PER_ROUND_MAX)? {
             let Some((until, key)) = key_space::split_expiry(&expiry) else {

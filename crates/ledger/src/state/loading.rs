@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::logins::Logins;
 use super::payload::{Read, contradiction, read_batch, record_error};
 use super::{Account, OpenReservation, State};
 use crate::account::AccountRecord;
@@ -26,6 +25,7 @@ use crate::key_space;
 use crate::limits::{CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX, SETTLEMENTS_PER_BATCH_MAX};
 use crate::log::LogReader;
 use crate::login::Login;
+use crate::people::Logins;
 use crate::progress::{Outcome, Progress};
 use crate::relation::{Relation, RelationKey};
 use crate::reservation_record::ReservationRecord;

@@ -1,26 +1,15 @@
-//! The state of the books in memory, and the decisions of every operation on it.
+//! The state of the books in memory, on which operations decide.
 //!
 //! One thread at a time has it. An operation first decides, then changes the tables and collects the records to
 //! write; the caller appends them to the log. If that fails, the tables are discarded and loaded again. Does not
 //! depend on threads or clocks; it reads the log but never writes it.
 
 mod below;
-mod charging;
-mod claiming;
-mod downloading;
 mod expiry;
 mod loading;
-mod logins;
 mod memtable;
-mod operating;
 mod part;
 mod payload;
-mod payments;
-mod purchasing;
-mod relating;
-mod reserving;
-mod spending;
-mod viewing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -34,17 +23,17 @@ use super::checkpoint::{Pair, StoreError};
 use super::codec::{DecodeError, Record};
 use super::directory::Directory;
 use super::entry::Entry;
-use super::error::{ChargeError, Unavailable};
+use super::error::{BooksError, Unavailable};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_record::KeyRecord;
 use super::key_space;
 use super::progress::Progress;
 use super::relation::{Relation, RelationKey, Relations};
 use super::reservation_record::ReservationRecord;
-use logins::Logins;
+use crate::operations::charges::Spent;
+use crate::people::Logins;
 use memtable::Memtable;
 use mercato_base::clock::Moment;
-use spending::Spent;
 
 pub use below::Below;
 pub use loading::{LiveStreams, Loading};
@@ -76,37 +65,47 @@ pub struct OpenReservation {
     pub progress: Arc<Progress>,
 }
 
+/// How much there is of what is bounded over all accounts.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Totals {
+    pub accounts: usize,
+    pub keys: usize,
+    pub sessions: usize,
+}
+
 /// The state of the books.
 pub struct State {
-    path: PathBuf,
-    directory: Arc<Directory>,
-    below: Arc<dyn Below>,
-    memtable: Memtable,
+    pub path: PathBuf,
+    pub directory: Arc<Directory>,
+    pub below: Arc<dyn Below>,
+    pub memtable: Memtable,
     /// The records of the current operation.
-    written: Written,
-    accounts: HashMap<AccountId, Account>,
-    keys: HashMap<KeyId, KeyRecord>,
-    key_handles: HashSet<u64>,
-    keys_of: HashMap<AccountId, usize>,
-    reservations: HashMap<ReservationId, OpenReservation>,
+    pub written: Written,
+    pub accounts: HashMap<AccountId, Account>,
+    pub keys: HashMap<KeyId, KeyRecord>,
+    pub key_handles: HashSet<u64>,
+    pub keys_of: HashMap<AccountId, usize>,
+    pub reservations: HashMap<ReservationId, OpenReservation>,
     /// Settled by operations that may not be safe from a loss of power: the sequence number, and the reservation.
-    closed_reservations: Vec<(u64, OpenReservation)>,
+    pub closed_reservations: Vec<(u64, OpenReservation)>,
     /// Of keys with a cap on credits, as far as it was asked for.
-    spent_by_key: HashMap<KeyId, Spent>,
-    changed_accounts: HashSet<AccountId>,
-    changed_keys: HashSet<KeyId>,
-    logins: Logins,
-    relations: BTreeMap<RelationKey, Relation>,
-    relations_changed: bool,
-    relations_changed_at: Option<Moment>,
-    next_sequence: u64,
-    entries: u64,
-    next_account: u64,
-    next_key: u64,
-    next_reservation: u64,
-    next_checkout: u64,
-    latest: Moment,
-    failure: Option<StoreError>,
+    pub spent_by_key: HashMap<KeyId, Spent>,
+    pub changed_accounts: HashSet<AccountId>,
+    pub changed_keys: HashSet<KeyId>,
+    pub logins: Logins,
+    pub relations: BTreeMap<RelationKey, Relation>,
+    pub relations_changed: bool,
+    pub relations_changed_at: Option<Moment>,
+    /// Of books of which this state is a part.
+    pub beside: Totals,
+    pub next_sequence: u64,
+    pub entries: u64,
+    pub next_account: u64,
+    pub next_key: u64,
+    pub next_reservation: u64,
+    pub next_checkout: u64,
+    pub latest: Moment,
+    pub failure: Option<StoreError>,
 }
 
 impl State {
@@ -131,6 +130,7 @@ impl State {
             relations: BTreeMap::new(),
             relations_changed: false,
             relations_changed_at: None,
+            beside: Totals::default(),
             next_sequence: 0,
             entries: 0,
             next_account: 0,
@@ -145,6 +145,28 @@ impl State {
     /// The number that the next record gets.
     pub const fn next_sequence(&self) -> u64 {
         self.next_sequence
+    }
+
+    pub fn change_account(&mut self, account: AccountId, change: impl FnOnce(&mut Account)) {
+        if let Some(found) = self.accounts.get_mut(&account) {
+            change(found);
+            self.changed_accounts.insert(account);
+        }
+    }
+
+    /// How much the books have of what is bounded, also outside this part of them.
+    pub fn totals(&self) -> Totals {
+        let Totals { accounts, keys, sessions } = self.beside;
+        Totals {
+            accounts: accounts.max(self.accounts.len()),
+            keys: keys.max(self.keys.len()),
+            sessions: sessions.max(self.logins.sessions().len()),
+        }
+    }
+
+    /// Notes the moment of an operation.
+    pub fn hear(&mut self, at: Moment) {
+        self.latest = self.latest.max(at);
     }
 
     /// The latest moment that an operation brought along.
@@ -167,18 +189,14 @@ impl State {
         self.reservations.len()
     }
 
-    pub fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
-        self.accounts.get(&id).ok_or(ChargeError::UnknownAccount { account: id })
+    pub fn account(&self, id: AccountId) -> Result<&Account, BooksError> {
+        self.accounts.get(&id).ok_or(BooksError::UnknownAccount { account: id })
     }
 
     /// An account to which something may be sold.
-    fn open(&self, id: AccountId) -> Result<&Account, ChargeError> {
+    pub fn open(&self, id: AccountId) -> Result<&Account, BooksError> {
         let account = self.account(id)?;
-        if account.closed_at.is_some() {
-            Err(ChargeError::AccountClosed { account: id })
-        } else {
-            Ok(account)
-        }
+        if account.closed_at.is_some() { Err(BooksError::AccountClosed { account: id }) } else { Ok(account) }
     }
 
     /// Every account, in no order.
@@ -191,7 +209,7 @@ impl State {
     }
 
     /// The open reservations of one account, the oldest first. Those of others cost nothing here.
-    fn reservations_of(&self, account: AccountId) -> impl Iterator<Item = &ReservationRecord> {
+    pub fn reservations_of(&self, account: AccountId) -> impl Iterator<Item = &ReservationRecord> {
         let open = self.accounts.get(&account).into_iter().flat_map(|account| &account.open);
         open.filter_map(|id| self.reservations.get(id)).map(|open| &open.record)
     }
@@ -247,6 +265,15 @@ impl State {
         }
     }
 
+    pub fn take_in_key(&mut self, record: KeyRecord) -> KeyId {
+        let id = record.id;
+        self.key_handles.insert(record.hash.handle());
+        *self.keys_of.entry(record.account).or_default() += 1;
+        self.keys.insert(id, record);
+        self.changed_keys.insert(id);
+        id
+    }
+
     /// The changes for the next checkpoint, up to the newest operation; `None` while a checkpoint is being written.
     pub fn seal(&mut self) -> Option<Arc<Changes>> {
         self.memtable.seal()
@@ -263,15 +290,15 @@ impl State {
     }
 
     /// Adds an entry and sets its number and balance. The caller has checked the balance.
-    fn append(&mut self, mut entry: Entry<&str>) -> Result<u64, ChargeError> {
+    pub fn append(&mut self, mut entry: Entry<&str>) -> Result<u64, BooksError> {
         let id = entry.account;
-        let account = self.accounts.get_mut(&id).ok_or(ChargeError::UnknownAccount { account: id })?;
+        let account = self.accounts.get_mut(&id).ok_or(BooksError::UnknownAccount { account: id })?;
         let available = account.record.balance.credits;
         let Some(credits) = available.checked_add_signed(entry.amount) else {
-            return Err(ChargeError::InsufficientCredits {
-                required: entry.amount.unsigned_abs(),
-                available,
-            });
+            let amount = entry.amount;
+            return Err(
+                self.fail_damaged(format!("{id} has {available} credits: {amount} cannot be entered"))
+            );
         };
         account.record.balance.credits = credits;
         (entry.sequence, entry.balance) = (self.next_sequence, credits);
@@ -283,17 +310,17 @@ impl State {
     }
 
     /// The record under a key, as of now.
-    fn read<R: Record + DeserializeOwned>(&mut self, key: &[u8]) -> Result<Option<R>, ChargeError> {
+    pub fn read<R: Record + DeserializeOwned>(&mut self, key: &[u8]) -> Result<Option<R>, BooksError> {
         let Some(bytes) = self.get(key)? else { return Ok(None) };
         self.decoded(R::decode(&bytes)).map(Some)
     }
 
-    fn decoded<R>(&mut self, decoded: Result<R, DecodeError>) -> Result<R, ChargeError> {
+    pub fn decoded<R>(&mut self, decoded: Result<R, DecodeError>) -> Result<R, BooksError> {
         decoded.map_err(|error| self.fail_damaged(error.to_string()))
     }
 
     /// The value under a key, as of now.
-    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, ChargeError> {
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, BooksError> {
         match self.written.changes.get(key).or_else(|| self.memtable.get(key)) {
             Some(changed) => Ok(changed.map(<[u8]>::to_vec)),
             None => self.below.get(key).map_err(|error| self.fail(error)),
@@ -301,7 +328,7 @@ impl State {
     }
 
     /// At most `limit` records from `from` on that begin with `prefix`, in the order of their keys.
-    fn scan(&mut self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Pair>, ChargeError> {
+    pub fn scan(&mut self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Pair>, BooksError> {
         let changed =
             self.written.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
         let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
@@ -320,13 +347,18 @@ impl State {
     }
 
     /// A record that cannot be read spoils the whole operation: nothing of it is written.
-    fn fail(&mut self, error: StoreError) -> ChargeError {
+    fn fail(&mut self, error: StoreError) -> BooksError {
         self.failure.get_or_insert(error);
         Unavailable::Down.into()
     }
 
-    fn fail_damaged(&mut self, detail: String) -> ChargeError {
+    pub fn fail_damaged(&mut self, detail: String) -> BooksError {
         let path = self.path.clone();
         self.fail(StoreError::Damaged { path, detail })
     }
+}
+
+/// Credits as an amount. No account holds more than `BALANCE_CREDITS_MAX`, so nothing is cut off.
+pub fn signed(credits: u64) -> i64 {
+    i64::try_from(credits).unwrap_or(i64::MAX)
 }

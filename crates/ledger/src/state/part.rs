@@ -1,14 +1,13 @@
 //! A state of a part of the books: what one transaction of a database has read and locked.
 //!
-//! The operations are those of the whole state. Totals over all accounts, like the number of accounts, are not known here:
-//! the caller bounds them. Does not depend on databases.
+//! The operations are those of the whole state. Does not depend on databases.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::below::Below;
-use super::spending::Spent;
-use super::{Account, OpenReservation, State};
+use super::{Account, OpenReservation, State, Totals};
+use crate::api_key::KeyHash;
 use crate::changes::Changes;
 use crate::checkpoint::StoreError;
 use crate::codec::{DecodeError, Record};
@@ -19,6 +18,7 @@ use crate::key_record::KeyRecord;
 use crate::key_space;
 use crate::login::Login;
 use crate::one_time_token::OneTimeToken;
+use crate::operations::charges::Spent;
 use crate::progress::Progress;
 use crate::relation::Relation;
 use crate::reservation_record::ReservationRecord;
@@ -57,6 +57,9 @@ pub struct Part {
     pub spent: HashMap<KeyId, UtcMonth>,
     pub spending: Vec<SpentOnDay>,
     pub next: Next,
+    /// A hash that a key of any account has.
+    pub taken: Option<KeyHash>,
+    pub totals: Totals,
 }
 
 /// What one operation wrote.
@@ -99,6 +102,8 @@ impl State {
                 spent.by_day.insert(day, credits);
             }
         }
+        state.key_handles.extend(part.taken.map(|hash| hash.handle()));
+        state.beside = part.totals;
         let Next { account, key, checkout } = part.next;
         (state.next_account, state.next_key, state.next_checkout) = (account, key, checkout);
         // Operations look for the keys of an account in the directory; what is shown here, no reader sees.

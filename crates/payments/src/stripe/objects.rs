@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::news::News;
 use crate::provider::{Listing, NewsPage};
 use mercato_base::clock::Moment;
-use mercato_ledger::{CheckoutId, CheckoutPayment, PaymentId, ReportedReversal, ReversalEvent};
+use mercato_ledger::{CheckoutId, PayCheckout, PaymentId, ReversalEvent, ReversePayment};
 
 /// A page that was opened.
 #[derive(Deserialize)]
@@ -162,7 +162,7 @@ impl Session {
         if field("mercato_checkout")? != &reference {
             return Err("metadata.mercato_checkout is not client_reference_id".to_owned());
         }
-        Ok(Some(News::Paid(CheckoutPayment {
+        Ok(Some(News::Paid(PayCheckout {
             checkout,
             payment: self.payment_intent.ok_or("payment_intent is missing")?.into_payment(),
             account,
@@ -178,7 +178,7 @@ impl Charge {
     fn news(self, at: Moment) -> Option<News> {
         let payment = self.payment_intent?.into_payment();
         let event = ReversalEvent::Refunded { total: self.amount_refunded };
-        Some(News::Reversed(ReportedReversal { payment, event, at }))
+        Some(News::Reversed(ReversePayment { payment, event, at }))
     }
 }
 
@@ -199,7 +199,7 @@ impl Dispute {
             Some(is_won) => ReversalEvent::DisputeClosed { dispute, amount, is_won },
             None => ReversalEvent::Disputed { dispute, amount },
         };
-        Some(News::Reversed(ReportedReversal { payment: self.payment_intent?.into_payment(), event, at }))
+        Some(News::Reversed(ReversePayment { payment: self.payment_intent?.into_payment(), event, at }))
     }
 }
 
@@ -228,12 +228,12 @@ mod tests {
 
     fn reversed(event: ReversalEvent) -> Result<Option<News>, String> {
         let payment = PaymentId { provider: "stripe".to_owned(), id: "pi_1".to_owned() };
-        Ok(Some(News::Reversed(ReportedReversal { payment, event, at: NOW })))
+        Ok(Some(News::Reversed(ReversePayment { payment, event, at: NOW })))
     }
 
     #[test]
     fn reads_payment_from_paid_session_only() {
-        let expected = News::Paid(CheckoutPayment {
+        let expected = News::Paid(PayCheckout {
             checkout: ID.parse().unwrap(),
             payment: PaymentId { provider: "stripe".to_owned(), id: "pi_1".to_owned() },
             account: "acc_7".parse().unwrap(),

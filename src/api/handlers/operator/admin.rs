@@ -12,7 +12,7 @@ use crate::api::response::Response;
 use crate::api::routing::router::{Guard, Route};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::operator::{CommandError, Context, OperatorCommand};
-use mercato_ledger::{BackupError, ChargeError};
+use mercato_ledger::{BackupError, BooksError};
 use mercato_payments::ReconcileError;
 
 /// Paths of this file.
@@ -37,16 +37,15 @@ impl From<CommandError> for ApiError {
             CommandError::Range { field, .. } => {
                 validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
             }
-            CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
+            CommandError::Ledger(BooksError::Invalid { field, .. }) => {
                 validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
             }
-            CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
+            CommandError::Ledger(BooksError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
             }
-            CommandError::Ledger(ChargeError::AccountClosed { .. }) => {
-                Self::new(ErrorKind::Conflict, message)
-                    .with_reason("ACCOUNT_CLOSED", "create another account")
-            }
+            CommandError::Ledger(BooksError::AccountClosed { .. }) => Self::new(ErrorKind::Conflict, message)
+                .with_reason("ACCOUNT_CLOSED", "create another account"),
+            CommandError::Login(_) => validation_error("ORDER_INVALID", "/account", message, hint),
             CommandError::Ledger(error) => error.into(),
             CommandError::Reconcile(ReconcileError::Books(error)) => error.into(),
             CommandError::Reconcile(ReconcileError::Provider(_)) => {

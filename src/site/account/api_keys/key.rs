@@ -21,7 +21,7 @@ use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
-use mercato_ledger::{ChargeError, KeyId, KeyView};
+use mercato_ledger::{BooksError, KeyId, KeyView};
 
 #[derive(Template)]
 #[template(path = "account/key.html")]
@@ -147,7 +147,7 @@ fn rotate(
     }
     match app.ledger.rotate_key(key.id, "", grace_seconds, random, request.now()) {
         Ok(created) => created::page(request, area, &created),
-        Err(ChargeError::Invalid { .. }) => {
+        Err(BooksError::Invalid { .. }) => {
             // The same form may have made it at the same time.
             if let Some(shown) = once::made_before(app, request, area, random)? {
                 return Ok(shown);

@@ -20,7 +20,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
-use mercato_ledger::{ChargeError, KeyView};
+use mercato_ledger::{BooksError, KeyView};
 
 #[derive(Template)]
 #[template(path = "account/keys.html")]
@@ -78,7 +78,7 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         };
         match app.ledger.create_limited_key(area.account.id(), &label, random, limits, now) {
             Ok(key) => created::page(request, &area, &key),
-            Err(ChargeError::Invalid { .. }) => {
+            Err(BooksError::Invalid { .. }) => {
                 // The same form may have made it at the same time.
                 if let Some(shown) = once::made_before(app, request, &area, random)? {
                     return Ok(shown);

@@ -18,7 +18,7 @@ use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
-use mercato_ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
+use mercato_ledger::{BeginCheckout, BooksError, Checkout, CheckoutState, Price, PurchasesQuery};
 use mercato_payments::{CheckoutPage, Provider, ProviderError};
 
 /// Purchases of one page of an account.
@@ -143,7 +143,7 @@ pub fn buy(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let Some((pack, price)) = pack.and_then(|pack| Some((pack, price(&area.visit, pack)?))) else {
             return credits::page(app, request, &area, Some(words.none_chosen));
         };
-        let new = NewCheckout {
+        let new = BeginCheckout {
             account: area.account.id(),
             provider: provider.name().to_owned(),
             credits: pack.credits,
@@ -151,9 +151,9 @@ pub fn buy(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             random: random_bytes()?,
             at: request.now(),
         };
-        let checkout = match app.ledger.begin_checkout(&new) {
+        let checkout = match app.ledger.commit(&new) {
             Ok(checkout) => checkout,
-            Err(ChargeError::Invalid { .. }) => {
+            Err(BooksError::Invalid { .. }) => {
                 return credits::page(app, request, &area, Some(words.too_many));
             }
             Err(error) => return Err(error.into()),

@@ -18,7 +18,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_base::clock::Moment;
-use mercato_ledger::{Checkout, CheckoutId};
+use mercato_ledger::{CancelCheckout, Checkout, CheckoutId};
 use mercato_payments::News;
 
 /// The field that says what a form does, and its value in the one that cancels.
@@ -115,7 +115,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// Cancels a purchase, unless it was paid meanwhile. A provider that cannot close its page is no obstacle: a payment that
 /// arrives all the same gives its credits.
 fn cancel(app: &App, checkout: &Checkout, now: Moment) -> Result<Done, ApiError> {
-    let found = app.ledger.cancel_checkout(checkout.account, checkout.id, now)?;
+    let found = app.ledger.commit(&CancelCheckout { account: checkout.account, id: checkout.id, at: now })?;
     if found.is_none_or(|found| found.paid.is_some()) {
         return Ok(Done::Paying);
     }

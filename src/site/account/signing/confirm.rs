@@ -22,7 +22,7 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
-use mercato_ledger::{Redeemed, Redemption, TokenHash};
+use mercato_ledger::{RedeemToken, Redeemed, Redemption, TokenHash};
 
 const TOKEN: &str = "token";
 
@@ -57,7 +57,9 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return page(&visit, request, typed, Some(Refused::throttled(words, throttled)));
     }
-    if app.ledger.redeem_token(token, &Redemption::ConfirmEmail, now)? == Redeemed::Refused {
+    if app.ledger.commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: now })?
+        == Redeemed::Refused
+    {
         return page(&visit, request, typed, wrong());
     }
     app.sign_ins.forgive_reset(address, now);

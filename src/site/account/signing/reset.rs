@@ -21,7 +21,7 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
-use mercato_ledger::{Redeemed, Redemption, TokenHash};
+use mercato_ledger::{ConfirmEmail, RedeemToken, Redeemed, Redemption, TokenHash};
 
 const TOKEN: &str = "token";
 
@@ -77,13 +77,15 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             return refuse(refused);
         }
     };
-    let Redeemed::By(account) = app.ledger.redeem_token(token, &Redemption::ResetPassword(hash), now)? else {
+    let Redeemed::By(account) =
+        app.ledger.commit(&RedeemToken { token, redemption: Redemption::ResetPassword(hash), at: now })?
+    else {
         return page(app, &visit, request, typed, wrong());
     };
     app.sign_ins.forgive_reset(address, now);
     // The token came by mail, or from the operator, who knows whom they gave it to.
     if app.mailer.is_some() {
-        app.ledger.confirm_email(account, now)?;
+        app.ledger.commit(&ConfirmEmail { account, at: now })?;
     }
     if let Some(login) = app.ledger.login(account) {
         mails::send(app, &visit, Purpose::Changed, &login.email);

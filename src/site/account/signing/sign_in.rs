@@ -28,7 +28,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
-use mercato_ledger::{ChargeError, Email, Login, PlainToken};
+use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
 
 /// Name of the parameter that says where a sign-in leads.
 pub const NEXT: &str = "next";
@@ -93,7 +93,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         return page(app, &visit, request, email, next, Some(refused));
     };
     if let Some(before) = session::of(app, request, &visit) {
-        app.ledger.end_session(before.token(), now)?;
+        app.ledger.commit(&EndSession { token: before.token(), at: now })?;
     }
     let response = visit.redirect(request, &target(&visit, next));
     let response = response.with_header("Set-Cookie", session::opened(&visit, &token));
@@ -128,7 +128,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
     if let Some(session) = session::of(app, request, &visit) {
-        app.ledger.end_session(session.token(), request.now())?;
+        app.ledger.commit(&EndSession { token: session.token(), at: request.now() })?;
     }
     let to = Done::SignedOut.at(&visit.link("/account/sign-in"));
     Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
@@ -138,7 +138,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
 fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToken>, ApiError> {
     match app.ledger.open_session(login, random_bytes()?, request.now()) {
         Ok(token) => Ok(Some(token)),
-        Err(error @ ChargeError::Unavailable { .. }) => Err(error.into()),
+        Err(LoginError::Books(error @ BooksError::Unavailable { .. })) => Err(error.into()),
         Err(_) => Ok(None),
     }
 }

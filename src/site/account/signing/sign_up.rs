@@ -19,7 +19,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use crate::site::words::fill;
-use mercato_ledger::{ChargeError, Email, SignUp};
+use mercato_ledger::{BooksError, Email, LoginError, SignUp, SignedUp};
 
 #[derive(Template)]
 #[template(path = "account/sign_up.html")]
@@ -78,10 +78,11 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
-    let purpose = match app.ledger.sign_up(&email, &hash, request.now()) {
-        Ok(SignUp::Created(_)) => Purpose::Confirm,
-        Ok(SignUp::EmailTaken) => Purpose::Taken,
-        Err(ChargeError::Invalid { .. }) => {
+    let purpose = match app.ledger.commit(&SignUp { email: email.clone(), password: hash, at: request.now() })
+    {
+        Ok(SignedUp::Created(_)) => Purpose::Confirm,
+        Ok(SignedUp::EmailTaken) => Purpose::Taken,
+        Err(LoginError::Books(BooksError::Invalid { .. })) => {
             return refuse(Refused {
                 status: 503,
                 text: words.no_room.to_owned(),

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use mercato_ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
+use mercato_ledger::{ConfirmEmail, TOKEN_RANDOM_BYTES, TokenPurpose};
 
 use crate::harness::{Answer, Site, exchange, now, wait_until};
 use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};
@@ -202,7 +202,7 @@ fn conceals_account_from_who_signs_up_and_then_in() {
     let site = site_with(&server, &[]);
     Browser::signed_in_unconfirmed(&site, EMAIL);
     let ledger = &site.running().app().ledger;
-    ledger.confirm_email(ledger.accounts()[0].id(), now()).unwrap();
+    ledger.commit(&ConfirmEmail { account: ledger.accounts()[0].id(), at: now() }).unwrap();
     server.mail(0);
     let (known, unknown, chosen) = (EMAIL, "mona@example.org", "a password of a guest");
     let stranger = Browser::new(&site);
@@ -239,7 +239,7 @@ fn tells_owner_of_changed_and_of_guessed_password() {
     let site = site_with(&server, &["--trusted-proxy", "127.0.0.1"]);
     let browser = Browser::signed_in_unconfirmed(&site, EMAIL);
     let ledger = &site.running().app().ledger;
-    ledger.confirm_email(ledger.accounts()[0].id(), now()).unwrap();
+    ledger.commit(&ConfirmEmail { account: ledger.accounts()[0].id(), at: now() }).unwrap();
     let fields = [("action", "password"), ("present", PASSWORD), ("password", "another long password")];
     assert_eq!(browser.post("/account/settings", &fields).status, 303);
     let changed = server.mail(1);

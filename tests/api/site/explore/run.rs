@@ -314,7 +314,7 @@ fn downloads_view_in_every_format_once_paid() {
         let name = format!("attachment; filename=\"cities-1.0.0-view.{format}\"");
         assert_eq!(answer.header("Content-Disposition"), Some(name.as_str()));
         assert_eq!(answer.header("Cache-Control"), Some("no-store"));
-        let ask = crate::harness::Ask::post("/api/v1/datasets/cities/query", body);
+        let ask = Ask::post("/api/v1/datasets/cities/query", body);
         let media_type = media_type.split(';').next().unwrap();
         let expected = site.send(&ask.header("X-Api-Key", &key).header("Accept", media_type));
         match format {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mercato_ledger::{
-    AccountId, Checkout, CheckoutPayment, KEY_RANDOM_BYTES, Ledger, NewCheckout, PaidCheckout, PaymentId,
-    Price, ReportedReversal, ReversalEvent,
+    AccountId, BeginCheckout, Checkout, KEY_RANDOM_BYTES, Ledger, PaidCheckout, PayCheckout, PaymentId,
+    Price, ReversalEvent, ReversePayment,
 };
 
 use super::super::browser::Browser;
@@ -213,13 +213,13 @@ fn pages_and_searches_accounts() {
 /// A checkout at 22 % of tax.
 pub fn begin_checkout(ledger: &Ledger, account: AccountId, credits: u64, net: u64) -> Checkout {
     let (provider, price) = ("stripe".to_owned(), Price::with_vat(net, 2_200).unwrap());
-    let new = NewCheckout { account, provider, credits, price, random: [7; 16], at: now() };
-    ledger.begin_checkout(&new).unwrap()
+    let new = BeginCheckout { account, provider, credits, price, random: [7; 16], at: now() };
+    ledger.commit(&new).unwrap()
 }
 
 /// Pays a checkout by a payment with this id of the provider.
 pub fn pay(ledger: &Ledger, checkout: &Checkout, id: &str) {
-    let payment = CheckoutPayment {
+    let payment = PayCheckout {
         checkout: checkout.id,
         payment: PaymentId { provider: "stripe".to_owned(), id: id.to_owned() },
         account: checkout.account,
@@ -228,12 +228,12 @@ pub fn pay(ledger: &Ledger, checkout: &Checkout, id: &str) {
         currency: checkout.price.currency.clone(),
         at: now(),
     };
-    assert!(matches!(ledger.pay_checkout(&payment), Ok(PaidCheckout::Granted { .. })));
+    assert!(matches!(ledger.commit(&payment), Ok(PaidCheckout::Granted { .. })));
 }
 
 fn reverse(ledger: &Ledger, id: &str, event: ReversalEvent) {
     let payment = PaymentId { provider: "stripe".to_owned(), id: id.to_owned() };
-    ledger.reverse_payment(&ReportedReversal { payment, event, at: now() }).unwrap();
+    ledger.commit(&ReversePayment { payment, event, at: now() }).unwrap();
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::log::open_log;
+use crate::operation::Operation;
+use crate::operations::charges::Charge;
 
 const FAULTS: [Fault; 3] = [Fault::Nothing, Fault::Half, Fault::All];
 
@@ -19,7 +21,7 @@ fn check_failure(fault: Fault, durability: ChargeDurability) {
     drop(running);
     wait_until(&ledger, |health| *health == Health::Serving);
     // The stream ended while the books were down: it is settled to what it delivered.
-    ledger.books.verify().unwrap();
+    ledger.store.verify().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     while account.reserved() > 0 {
         assert!(Instant::now() < end, "{fault:?}: the stream is not settled");
@@ -109,8 +111,8 @@ fn undoes_panicking_operation_and_stops_charging() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, books) = bench.open(ChargeDurability::Process);
     let account = customer(&ledger);
-    let refused = books.shared.change::<()>(|state| {
-        drop(state.charge(&order(&account, 5, None)));
+    let refused = books.shared.change::<(), ChargeError>(|state| {
+        drop(Charge(&order(&account, 5, None)).decide(state));
         panic!("in the middle");
     });
     assert_eq!(refused.map(drop).unwrap_err(), ChargeError::from(Unavailable::Down));

@@ -4,7 +4,10 @@ use std::thread;
 
 use super::*;
 use crate::log::simulated::{Fault, SimulatedDisk};
-use crate::{AccountHandle, ChargeRequest, IdempotencyClaim, Ledger, Pending, Receipt, Reservation};
+use crate::store::Store;
+use crate::{
+    AccountHandle, ChargeError, ChargeRequest, IdempotencyClaim, Ledger, Pending, Receipt, Reservation,
+};
 use mercato_base::clock::UtcDay;
 
 mod failing;
@@ -34,7 +37,7 @@ impl Bench {
         let (lock, shown) = (lock::lock(path)?, Arc::clone(&directory));
         let books = LocalBooks::unattended(path, self.disk.folder(), lock, durability, shown, noon())?;
         let books = Arc::new(books);
-        Ok((Ledger::over(Arc::clone(&books) as Arc<dyn crate::books::Books>, directory), books))
+        Ok((Ledger::over(Store::Local(Arc::clone(&books)), directory), books))
     }
 
     /// Books that see to themselves.

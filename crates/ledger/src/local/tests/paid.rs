@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    AccountId, Checkout, CheckoutPayment, Entry, EntryKind, NewCheckout, PaidCheckout, PaymentId, Price,
-    ReportedReversal, ReversalEvent, Reversed,
+    AccountId, BeginCheckout, Checkout, Entry, EntryKind, PaidCheckout, PayCheckout, PaymentId, Price,
+    ReversalEvent, ReversePayment, Reversed,
 };
 
 /// An acknowledged payment.
@@ -17,20 +17,20 @@ impl Bought {
     pub fn pay(ledger: &Ledger, account: AccountId, credits: u64, is_refunded: bool) -> Bought {
         let price = Price::with_vat(100, 0).unwrap();
         let provider = "stripe".to_owned();
-        let new = NewCheckout { account, provider, credits, price, random: [1; 16], at: noon() };
-        let checkout = ledger.begin_checkout(&new);
+        let new = BeginCheckout { account, provider, credits, price, random: [1; 16], at: noon() };
+        let checkout = ledger.commit(&new);
         // Too many wait never: each is paid at once.
         let bought = Bought { checkout: checkout.unwrap(), is_refunded };
         let granted = PaidCheckout::Granted { account, credits };
-        assert_eq!(ledger.pay_checkout(&bought.payment()), Ok(granted));
+        assert_eq!(ledger.commit(&bought.payment()), Ok(granted));
         if is_refunded {
-            assert!(matches!(ledger.reverse_payment(&bought.refund()), Ok(Reversed::Settled { .. })));
+            assert!(matches!(ledger.commit(&bought.refund()), Ok(Reversed::Settled { .. })));
         }
         bought
     }
 
-    fn payment(&self) -> CheckoutPayment {
-        CheckoutPayment {
+    fn payment(&self) -> PayCheckout {
+        PayCheckout {
             checkout: self.checkout.id,
             payment: self.payment_id(),
             account: self.checkout.account,
@@ -45,8 +45,8 @@ impl Bought {
         PaymentId { provider: "stripe".to_owned(), id: format!("pi_{}", self.checkout.id.number()) }
     }
 
-    fn refund(&self) -> ReportedReversal {
-        ReportedReversal {
+    fn refund(&self) -> ReversePayment {
+        ReversePayment {
             payment: self.payment_id(),
             event: ReversalEvent::Refunded { total: 50 },
             at: noon(),
@@ -62,9 +62,9 @@ impl Bought {
         };
         assert_eq!(of_kind(EntryKind::Purchase), [self.checkout.credits as i64], "{id} was acknowledged");
         assert_eq!(of_kind(EntryKind::TakeBack).len(), usize::from(self.is_refunded), "{id}");
-        assert_eq!(ledger.pay_checkout(&self.payment()), Ok(PaidCheckout::Replayed));
+        assert_eq!(ledger.commit(&self.payment()), Ok(PaidCheckout::Replayed));
         if self.is_refunded {
-            assert_eq!(ledger.reverse_payment(&self.refund()), Ok(Reversed::Unchanged));
+            assert_eq!(ledger.commit(&self.refund()), Ok(Reversed::Unchanged));
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::losing_power::Step;
 use super::*;
-use crate::{AccountId, Email, PasswordHash, Redeemed, Redemption, SignUp, TokenHash, TokenPurpose};
+use crate::{
+    AccountId, CloseAccount, Email, EndSession, PasswordHash, RedeemToken, Redeemed, Redemption, SignUp,
+    SignedUp, TokenHash, TokenPurpose,
+};
 
 /// The acknowledged operations.
 #[derive(Default)]
@@ -26,21 +29,26 @@ impl People {
         match step {
             Step::SignUp => {
                 let email = Email::parse(&format!("p{number}@example.com")).unwrap();
-                let outcome = ledger.sign_up(&email, &password(), noon()).unwrap();
-                let SignUp::Created(account) = outcome else { panic!("the address is new") };
+                let outcome = ledger
+                    .commit(&SignUp { email: email.clone(), password: password(), at: noon() })
+                    .unwrap();
+                let SignedUp::Created(account) = outcome else { panic!("the address is new") };
                 self.open.push((email, account));
             }
             Step::EndSession { which } => {
                 let Some(place) = which.checked_rem(self.sessions.len()) else { return };
                 let (_, token, is_open) = &mut self.sessions[place];
-                assert_eq!(ledger.end_session(*token, noon()), Ok(*is_open));
+                assert_eq!(ledger.commit(&EndSession { token: *token, at: noon() }), Ok(*is_open));
                 *is_open = false;
             }
             Step::RedeemToken { which } => {
                 let Some(place) = which.checked_rem(self.tokens.len()) else { return };
                 let (account, token, is_valid) = self.tokens[place];
                 let expected = if is_valid { Redeemed::By(account) } else { Redeemed::Refused };
-                assert_eq!(ledger.redeem_token(token, &Redemption::ConfirmEmail, noon()), Ok(expected));
+                assert_eq!(
+                    ledger.commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: noon() }),
+                    Ok(expected)
+                );
                 self.spend(account, is_valid);
             }
             Step::OpenSession { login } | Step::IssueToken { login } | Step::CloseAccount { login } => {
@@ -54,7 +62,7 @@ impl People {
                     }
                     Step::IssueToken { .. } => self.issue(ledger, account, random),
                     _ => {
-                        ledger.close_account(account, noon()).unwrap();
+                        ledger.commit(&CloseAccount { account, at: noon() }).unwrap();
                         self.closed.push(self.open.remove(place));
                         self.spend(account, true);
                         let of_account = self.sessions.iter_mut().filter(|(owner, ..)| *owner == account);
@@ -97,7 +105,8 @@ impl People {
             let found = ledger.session(*token, noon()).map(|session| session.account());
             assert_eq!(found, is_open.then_some(*account));
         }
-        let redeem = |token| ledger.redeem_token(token, &Redemption::ConfirmEmail, noon());
+        let redeem =
+            |token| ledger.commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: noon() });
         for (_, token, is_valid) in self.tokens.iter().filter(|(.., is_valid)| !is_valid) {
             assert_eq!(redeem(*token), Ok(Redeemed::Refused), "{is_valid}");
         }
@@ -124,12 +133,12 @@ fn keeps_exactly_acknowledged_logins_after_any_disk_fault() {
         for after in 0.. {
             let bench = Bench::new(SimulatedDisk::default());
             let (ledger, books) = bench.open(durability);
-            ledger.sign_up(&email(0), &password(), noon()).unwrap();
+            ledger.commit(&SignUp { email: email(0), password: password(), at: noon() }).unwrap();
             let login = ledger.credentials(&email(0)).unwrap();
             bench.disk.fail(after, fault);
             let opened = (1..=3).map(|random| ledger.open_session(&login, [random; 32], noon()));
             let opened: Vec<_> = opened.map_while(Result::ok).map(|token| token.hash()).collect();
-            let signed_up = ledger.sign_up(&email(1), &password(), noon());
+            let signed_up = ledger.commit(&SignUp { email: email(1), password: password(), at: noon() });
             if bench.disk.take_fault() {
                 assert!(after > 3, "{after}");
                 break;

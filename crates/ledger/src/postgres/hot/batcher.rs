@@ -13,12 +13,11 @@ use super::super::{Core, refusal};
 use super::charging::{charge, plain};
 use super::jobs::{Job, Reply, Sold, Work};
 use super::working::work;
-use crate::error::{ChargeError, Unavailable};
+use crate::error::{BooksError, ChargeError, Unavailable};
+use crate::operations::charges::ANSWER_FAILED;
 use crate::request::Receipt;
 use mercato_database::Trouble;
 
-/// Why a charge is taken back.
-pub const ANSWER_FAILED: &str = "answer failed";
 /// Jobs of one batch.
 pub const BATCH_JOBS_MAX: usize = 512;
 
@@ -59,7 +58,7 @@ fn carry_out(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
             }
         }
         Err(trouble) => {
-            let error = core.failed(&trouble);
+            let error = ChargeError::from(core.failed(&trouble));
             jobs.drain(..).for_each(|job| refuse(core, job, &error));
         }
     }
@@ -88,7 +87,7 @@ fn sell_plain(core: &Arc<Core>, link: &mut Link, jobs: &mut Vec<Job>) {
             receipts.into_iter().map(Ok).collect()
         }
         Err(trouble) => {
-            let error = core.failed(&trouble);
+            let error = ChargeError::from(core.failed(&trouble));
             chosen.iter().map(|_| Err(error.clone())).collect()
         }
     };
@@ -125,7 +124,7 @@ fn finish(core: &Arc<Core>, job: &Job, outcome: Result<Sold, ChargeError>) {
             let request = &request.charge;
             core.live.insert(reserved.id, request.account.id(), request.key, &reserved.progress);
         }
-        (Work::Settle { id, .. }, _) => core.live.remove(*id),
+        (Work::Settle(settle), _) => core.live.remove(settle.id),
         _ => {}
     }
     core.status.open_reservations.store(core.live.len() as u64, Ordering::Relaxed);
@@ -160,7 +159,7 @@ fn refuse(core: &Core, job: Job, error: &ChargeError) {
         core.known(&job.reply);
     }
     match (&job.work, &job.reply) {
-        (Work::Settle { id, .. }, _) => core.live.settle_later(*id),
+        (Work::Settle(settle), _) => core.live.settle_later(settle.id),
         // Nobody else would try it again. It is noted, for a server that stops.
         (Work::Refund { .. }, Reply::Nobody) => core.owed.lock().push(job),
         _ => {}
@@ -176,7 +175,7 @@ impl Core {
     }
 
     /// Notes a failure of the database. Returns what callers are told.
-    pub fn failed(&self, trouble: &Trouble) -> ChargeError {
+    pub fn failed(&self, trouble: &Trouble) -> BooksError {
         self.note_failure(trouble);
         refusal(trouble)
     }

@@ -12,10 +12,12 @@ use parking_lot::{Condvar, Mutex};
 use super::super::transaction::BatchId;
 use super::super::unsettled::{ChargeId, Journal, SentCharge};
 use crate::error::{ChargeError, Unavailable};
-use crate::id::{AccountId, KeyId, ReservationId};
+use crate::id::AccountId;
+use crate::operation::{Operation, Reads};
+use crate::operations::charges::{Charge, Refund, Reserve, ReserveFile, SellPart, Settle};
 use crate::pending::Pending;
-use crate::progress::Outcome;
 use crate::request::{ChargeRequest, DownloadRequest, Receipt, Reserved};
+use crate::state::State as Books;
 use mercato_base::clock::Moment;
 
 /// Operations that may wait for one batcher; one more is refused. Those that end something are always taken.
@@ -36,13 +38,7 @@ pub enum Work {
         note: &'static str,
         doubt: Option<ChargeId>,
     },
-    Settle {
-        id: ReservationId,
-        account: AccountId,
-        key: Option<KeyId>,
-        outcome: Outcome,
-        note: &'static str,
-    },
+    Settle(Settle),
 }
 
 impl Work {
@@ -51,7 +47,7 @@ impl Work {
             Work::Charge(request) | Work::Reserve(request) => request.account.id(),
             Work::Part(request) | Work::ReserveFile(request) => request.charge.account.id(),
             Work::Refund { receipt, .. } => receipt.undo.account,
-            Work::Settle { account, .. } => *account,
+            Work::Settle(settle) => settle.account,
         }
     }
 
@@ -61,13 +57,78 @@ impl Work {
             Work::Charge(request) | Work::Reserve(request) => request.at,
             Work::Part(request) | Work::ReserveFile(request) => request.charge.at,
             Work::Refund { at, .. } => *at,
-            Work::Settle { outcome, .. } => outcome.at,
+            Work::Settle(settle) => settle.outcome.at,
         }
     }
 
     /// Whether it ends something that was begun before.
     pub const fn ends(&self) -> bool {
-        matches!(self, Work::Refund { .. } | Work::Settle { .. })
+        matches!(self, Work::Refund { .. } | Work::Settle(_))
+    }
+
+    /// Whether it sets credits aside.
+    pub const fn reserves(&self) -> bool {
+        matches!(self, Work::Reserve(_) | Work::ReserveFile(_))
+    }
+
+    pub fn reads(&self) -> Reads {
+        match self {
+            Work::Charge(request) => Charge(request).reads(),
+            Work::Part(request) => SellPart(request).reads(),
+            Work::Reserve(request) => Reserve(request).reads(),
+            Work::ReserveFile(request) => ReserveFile(request).reads(),
+            Work::Refund { receipt, at, note, .. } => Refund { receipt, at: *at, note }.reads(),
+            Work::Settle(settle) => settle.reads(),
+        }
+    }
+
+    pub fn decide(&self, books: &mut Books) -> Result<Sold, ChargeError> {
+        match self {
+            Work::Charge(request) => Charge(request).decide(books).map(Sold::Receipt),
+            Work::Part(request) => SellPart(request).decide(books).map(Sold::Receipt),
+            Work::Reserve(request) => Reserve(request).decide(books).map(Sold::Reserved),
+            Work::ReserveFile(request) => ReserveFile(request).decide(books).map(Sold::Reserved),
+            Work::Refund { receipt, at, note, .. } => {
+                Refund { receipt, at: *at, note }.decide(books).map(|()| Sold::Nothing)
+            }
+            Work::Settle(settle) => settle.decide(books).map(Sold::Receipt),
+        }
+    }
+}
+
+/// An operation that customers make many times a second. It waits in a queue, so the job has a copy of it.
+pub trait Sale: Operation<Refusal = ChargeError, Outcome: Send + 'static> {
+    fn job(&self, slot: Arc<Slot<Self::Outcome>>) -> Job;
+}
+
+impl Sale for Charge<'_> {
+    fn job(&self, slot: Arc<Slot<Receipt>>) -> Job {
+        Job::new(Work::Charge(self.0.clone()), Reply::Receipt(slot))
+    }
+}
+
+impl Sale for SellPart<'_> {
+    fn job(&self, slot: Arc<Slot<Receipt>>) -> Job {
+        Job::new(Work::Part(self.0.clone()), Reply::Receipt(slot))
+    }
+}
+
+impl Sale for Reserve<'_> {
+    fn job(&self, slot: Arc<Slot<Reserved>>) -> Job {
+        Job::new(Work::Reserve(self.0.clone()), Reply::Reserved(slot))
+    }
+}
+
+impl Sale for ReserveFile<'_> {
+    fn job(&self, slot: Arc<Slot<Reserved>>) -> Job {
+        Job::new(Work::ReserveFile(self.0.clone()), Reply::Reserved(slot))
+    }
+}
+
+impl Sale for Refund<'_> {
+    fn job(&self, slot: Arc<Slot<()>>) -> Job {
+        let Refund { receipt, at, note } = *self;
+        Job::new(Work::Refund { receipt: receipt.copy(), at, note, doubt: None }, Reply::Nothing(slot))
     }
 }
 

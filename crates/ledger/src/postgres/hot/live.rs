@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 
 use super::jobs::{Job, Reply, Work};
 use crate::id::{AccountId, KeyId, ReservationId};
-use crate::progress::{Outcome, Progress};
+use crate::operations::charges::Settle;
+use crate::progress::Progress;
 
 /// The reservations.
 #[derive(Default)]
@@ -47,12 +48,10 @@ impl Live {
         self.open.lock().len()
     }
 
-    /// The settlement of a reservation, unless one is under way.
-    pub fn begin_settling(&self, id: ReservationId, outcome: Outcome) -> Option<Work> {
+    /// Begins to settle a reservation. Returns whether it is open and no settlement was under way.
+    pub fn begin_settling(&self, id: ReservationId) -> bool {
         let mut all = self.open.lock();
-        let open = all.get_mut(&id).filter(|open| !open.is_settling)?;
-        open.is_settling = true;
-        Some(Work::Settle { id, account: open.account, key: open.key, outcome, note: "" })
+        all.get_mut(&id).is_some_and(|open| !std::mem::replace(&mut open.is_settling, true))
     }
 
     /// A settlement failed: it is tried again.
@@ -71,7 +70,7 @@ impl Live {
                 fence(Ordering::Acquire);
                 open.is_settling = true;
                 let (outcome, account, key) = (open.progress.outcome(), open.account, open.key);
-                let work = Work::Settle { id: *id, account, key, outcome, note: "" };
+                let work = Work::Settle(Settle { id: *id, account, key, outcome, note: "" });
                 abandoned.push(Job::new(work, Reply::Nobody));
             }
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::loading::{Wanted, below, learn_records, learn_usage, load};
+use super::super::loading::{below, learn_records, learn_usage, load};
 use super::super::rows::{Rows, Shared};
 use super::super::tables::{signed, unsigned};
 use super::super::transaction::{BatchId, Link};
@@ -16,9 +16,8 @@ use super::super::writing;
 use super::jobs::{Job, Sold, Work};
 use crate::directory::Directory;
 use crate::error::{ChargeError, Unavailable};
-use crate::id::{AccountId, KeyId};
 use crate::key_space;
-use crate::request::{ChargeRequest, Receipt};
+use crate::operation::Reads;
 use crate::reservation_record::ReservationRecord;
 use crate::state::{Part, State};
 use mercato_database::{Connection, Trouble};
@@ -71,9 +70,9 @@ fn attempt(
     damaged: &mut BTreeSet<usize>,
 ) -> Result<(Worked, State), Trouble> {
     let rows = Rows::new(connection, false);
-    let wanted = wanted(jobs, directory);
-    let part = load(&rows, &wanted, true)?;
-    foresee(&rows, jobs, &part)?;
+    let reads = reads(jobs, directory);
+    let part = load(&rows, &reads, true)?;
+    foresee(&rows, reads, &part)?;
     let numbers = numbers(&mut connection.lock(), jobs)?;
     let mut state = State::of_part(below(&rows), part);
     let (mut outcomes, mut work) = (Vec::with_capacity(jobs.len()), writing::Work::default());
@@ -87,7 +86,7 @@ fn attempt(
             continue;
         }
         state.number(sequence, reservation);
-        let outcome = carry_out(&mut state, &job.work);
+        let outcome = job.work.decide(&mut state);
         let written = state.take_outcome();
         if let Some(trouble) = rows.take_trouble() {
             return Err(trouble);
@@ -117,90 +116,23 @@ fn is_due(connection: &mut Connection, work: &Work) -> Result<bool, Trouble> {
     Ok(connection.execute(TAKEN_BACK, &[&batch.server, &batch.number, place])? > 0)
 }
 
-fn carry_out(state: &mut State, work: &Work) -> Result<Sold, ChargeError> {
-    match work {
-        Work::Charge(request) => state.charge(request).map(Sold::Receipt),
-        Work::Part(request) => state.sell_part(request).map(Sold::Receipt),
-        Work::Reserve(request) => state.reserve(request).map(Sold::Reserved),
-        Work::ReserveFile(request) => state.reserve_download(request).map(Sold::Reserved),
-        Work::Refund { receipt, at, note, .. } => state.refund(receipt, *at, note).map(|()| Sold::Nothing),
-        Work::Settle { id, outcome, note, .. } => {
-            let receipt = state.settle(*id, *outcome, note)?;
-            receipt.map(Sold::Receipt).ok_or_else(|| Unavailable::Down.into())
-        }
-    }
-}
-
-/// What the operations need.
-fn wanted(jobs: &[Job], directory: &Directory) -> Wanted {
-    let mut wanted = Wanted::default();
-    let mut cap = |key: Option<KeyId>, at| {
-        let capped = key.filter(|key| directory.key(*key).is_none_or(|key| key.limits().has_caps()));
-        wanted.capped.extend(capped.map(|key| (key, at)));
-    };
-    for job in jobs {
-        match &job.work {
-            Work::Charge(request) | Work::Reserve(request) => cap(request.key, request.at),
-            Work::Part(request) | Work::ReserveFile(request) => cap(request.charge.key, request.charge.at),
-            Work::Refund { receipt, .. } => cap(receipt.undo.key, receipt.undo.at),
-            Work::Settle { key, outcome, .. } => cap(*key, outcome.at),
-        }
-    }
-    for job in jobs {
-        wanted.accounts.insert(job.work.account());
-        match &job.work {
-            Work::Settle { id, .. } => wanted.settling.push(*id),
-            Work::Part(request) => wanted.files.push(request.file()),
-            _ => {}
-        }
-        let request = request_of(&job.work);
-        wanted.claims.extend(request.and_then(|request| request.claim).map(|claim| claim.key));
-    }
-    wanted
-}
-
-fn request_of(work: &Work) -> Option<&ChargeRequest> {
-    match work {
-        Work::Charge(request) | Work::Reserve(request) => Some(request),
-        Work::Part(request) | Work::ReserveFile(request) => Some(&request.charge),
-        Work::Refund { .. } | Work::Settle { .. } => None,
-    }
+/// What the operations read.
+fn reads(jobs: &[Job], directory: &Directory) -> Reads {
+    let mut all = Reads::nothing();
+    jobs.iter().for_each(|job| all.add(job.work.reads()));
+    all.capped.retain(|(key, _)| directory.key(*key).is_none_or(|key| key.limits().has_caps()));
+    all
 }
 
 /// Reads the records that the operations will ask for.
-fn foresee(rows: &Rows, jobs: &[Job], part: &Part) -> Result<(), Trouble> {
-    let (mut records, mut lines) = (BTreeSet::new(), BTreeSet::new());
-    for job in jobs {
-        let account = job.work.account();
-        if let Some(request) = request_of(&job.work) {
-            let claim = request.claim.map(|claim| key_space::claim(account, &claim.key));
-            let view = request.view.as_ref().map(|viewed| key_space::paid_view(account, &viewed.view));
-            records.extend(claim.into_iter().chain(view));
-        }
-        match &job.work {
-            Work::Charge(request) => drop(lines.insert(line(account, request, request.key))),
-            Work::Part(request) => {
-                records.insert(key_space::grant(account, &request.file()));
-                lines.insert(line(account, &request.charge, request.charge.key));
-            }
-            Work::Refund { receipt: Receipt { undo, .. }, .. } => {
-                records.extend(undo.remembered.iter().map(|(key, _)| key.clone()));
-                lines.insert((account, undo.at.day(), undo.key, undo.dataset.clone()));
-            }
-            Work::Settle { id, outcome, .. } => {
-                let Some(record) = part.reservations.iter().find(|record| record.id == *id) else { continue };
-                records.extend(remembered_of(record));
-                lines.insert((account, outcome.at.day(), record.key, record.dataset.clone()));
-            }
-            Work::Reserve(_) | Work::ReserveFile(_) => {}
-        }
+fn foresee(rows: &Rows, mut reads: Reads, part: &Part) -> Result<(), Trouble> {
+    for (id, at) in &reads.settling {
+        let Some(record) = part.reservations.iter().find(|record| record.id == *id) else { continue };
+        reads.records.extend(remembered_of(record));
+        reads.usage.insert((record.account, at.day(), record.key, record.dataset.clone()));
     }
-    learn_records(rows, records)?;
-    learn_usage(rows, &lines)
-}
-
-fn line(account: AccountId, request: &ChargeRequest, key: Option<KeyId>) -> super::super::loading::LineKey {
-    (account, request.at.day(), key, request.dataset.clone())
+    learn_records(rows, reads.records)?;
+    learn_usage(rows, &reads.usage)
 }
 
 /// What a reservation remembers when it is settled.
@@ -215,10 +147,9 @@ fn remembered_of(record: &ReservationRecord) -> impl Iterator<Item = Vec<u8>> {
 /// next, because they are drawn while the account is locked.
 fn numbers(connection: &mut Connection, jobs: &[Job]) -> Result<Vec<(u64, u64)>, Trouble> {
     let sequences = drawn(connection, NUMBERS, jobs.len())?;
-    let is_reserving = |job: &Job| matches!(job.work, Work::Reserve(_) | Work::ReserveFile(_));
-    let reserving = jobs.iter().filter(|job| is_reserving(job)).count();
+    let reserving = jobs.iter().filter(|job| job.work.reserves()).count();
     let mut ids = drawn(connection, RESERVATION_IDS, reserving)?.into_iter();
-    let id = |job: &Job| if is_reserving(job) { ids.next().unwrap_or(0) } else { 0 };
+    let id = |job: &Job| if job.work.reserves() { ids.next().unwrap_or(0) } else { 0 };
     Ok(sequences.into_iter().zip(jobs.iter().map(id)).collect())
 }
 
