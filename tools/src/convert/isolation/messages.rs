@@ -212,14 +212,14 @@ fn type_messages(types: &HashMap<String, ColumnType>) -> Vec<(String, TypeMessag
 /// The options of a source as in the table `[source]` of dataset.toml.
 fn source_message(source: &SourceOptions) -> Value {
     let delimiter = source.delimiter.map(|delimiter| char::from(delimiter.0).to_string());
-    let encoding = source.encoding.and_then(|encoding| Some(clap::ValueEnum::to_possible_value(&encoding)?));
+    let encoding = source.encoding.and_then(|encoding| clap::ValueEnum::to_possible_value(&encoding));
     let mut message = json!({
         "delimiter": delimiter.map(|mark| mark.replace('\t', "tab")),
         "null_text": source.null_text,
         "decimal": source.decimal.map(|mark| mark.0.to_string()),
         "thousands": source.thousands.map(|mark| mark.0.to_string()),
         "date_format": source.date_format.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "encoding": encoding.as_ref().map(|encoding| encoding.get_name()),
+        "encoding": encoding.as_ref().map(clap::builder::PossibleValue::get_name),
         "skip_lines": source.skip_lines,
         "no_header": source.no_header,
         "sheet": source.sheet,

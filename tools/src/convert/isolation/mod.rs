@@ -68,7 +68,7 @@ impl Limits {
         let memory_bytes = (conversion.memory_limit / 4 * 5).saturating_add(MEMORY_BESIDE_BYTES + threads);
         let sizes = conversion.inputs.iter().map(|input| {
             let facts = input.metadata().ok()?;
-            facts.is_file().then(|| facts.len())
+            facts.is_file().then_some(facts.len())
         });
         let file_bytes = sizes.sum::<Option<u64>>().filter(|_| conversion.append_to.is_none());
         Limits {

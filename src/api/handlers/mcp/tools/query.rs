@@ -1,25 +1,26 @@
 //! `query_rows`: a page of rows, charged once, never above the caller's ceiling.
 
+use crate::api::books_errors::from_books;
 use serde::Serialize;
 
 use super::rows::Rows;
 use super::{Arguments, Output};
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::credits_warning::credits_warnings;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
 use crate::api::handlers::query::sale::{Buyer, Offer};
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
 use mercato_query::Count;
+use mercato_web::{ApiError, ErrorKind};
 
 /// The arguments that are fields of a query.
 pub(super) const QUERY: [&str; 8] =
@@ -73,8 +74,10 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let (query, plan) = (offer.query(), offer.query().plan());
     let now = request.now();
     let refuse_above_ceiling = |rows: u64| {
-        let cost =
-            app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
+        let cost = app
+            .ledger
+            .estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)
+            .map_err(from_books)?;
         refuse_above(ceiling, spent, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
@@ -96,8 +99,8 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
-    request.log.rows = Some(charged_rows);
-    request.log.credits = Some(receipt.charged);
+    request.context.log.rows = Some(charged_rows);
+    request.context.log.credits = Some(receipt.charged);
     let credits_warnings = credits_warnings(app, &account, &receipt.caps, receipt.remaining);
     let tail = Tail {
         slug: dataset.slug(),
