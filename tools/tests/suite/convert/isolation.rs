@@ -62,7 +62,7 @@ fn signal_to_the_worker_alone_ends_the_conversion() {
     let output = child.wait_with_output().unwrap();
     let reason = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{reason}");
-    assert!(reason.contains("in.mcol: ended by a signal; nothing was written"), "{reason}");
+    assert!(reason.contains("ended by a signal; nothing was written"), "{reason}");
     assert_eq!(names(folder.path()), ["in.parquet"]);
 }
 
