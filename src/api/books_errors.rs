@@ -8,46 +8,18 @@ use mercato_base::words::{counted, grouped};
 use mercato_ledger::{BooksError, CapStanding, ChargeError, LoginError, Unavailable};
 use mercato_web::{ApiError, ErrorKind};
 
-/// A refusal of the books, of whatever family, for the client.
-pub fn from_books(error: impl Refused) -> ApiError {
-    error.refused()
+/// An error of the books, as clients get it.
+pub trait BooksRefusal {
+    fn refusal(self) -> ApiError;
 }
 
-/// An error of the books that a client meets.
-pub trait Refused {
-    fn refused(self) -> ApiError;
+/// The refusal of a request for an error of the books.
+pub fn from_books(error: impl BooksRefusal) -> ApiError {
+    error.refusal()
 }
 
-impl Refused for BooksError {
-    fn refused(self) -> ApiError {
-        match self {
-            // Its keys are revoked; the request was let in before that.
-            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
-            BooksError::Unavailable { reason } => reason.refused(),
-            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
-        }
-    }
-}
-
-impl Refused for Unavailable {
-    fn refused(self) -> ApiError {
-        let message = format!("the books cannot be kept right now: {self}");
-        ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
-            .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
-    }
-}
-
-impl Refused for LoginError {
-    fn refused(self) -> ApiError {
-        match self {
-            LoginError::Books(error) => error.refused(),
-            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
-        }
-    }
-}
-
-impl Refused for ChargeError {
-    fn refused(self) -> ApiError {
+impl BooksRefusal for ChargeError {
+    fn refusal(self) -> ApiError {
         match self {
             ChargeError::InsufficientCredits { required, available } => {
                 let (cost, left) = (counted(required, "credit"), counted(available, "credit"));
@@ -94,7 +66,35 @@ impl Refused for ChargeError {
                     .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
                     .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
             }
-            ChargeError::Books(error) => error.refused(),
+            ChargeError::Books(error) => error.refusal(),
+        }
+    }
+}
+
+impl BooksRefusal for BooksError {
+    fn refusal(self) -> ApiError {
+        match self {
+            // Its keys are revoked; the request was let in before that.
+            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
+            BooksError::Unavailable { reason } => reason.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
+        }
+    }
+}
+
+impl BooksRefusal for Unavailable {
+    fn refusal(self) -> ApiError {
+        let message = format!("the books cannot be kept right now: {self}");
+        ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+            .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
+    }
+}
+
+impl BooksRefusal for LoginError {
+    fn refusal(self) -> ApiError {
+        match self {
+            LoginError::Books(error) => error.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::routes::RefusalPage;
 use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
-use mercato_ledger::{AccountId, Unavailable};
+use mercato_ledger::AccountId;
 use mercato_web::{
     ApiError, Application, Common, ErrorKind, Match, Method, Report, Response, Router, TargetError,
     method_not_allowed, validation_error,
