@@ -220,6 +220,13 @@ mod tests {
     }
 
     #[test]
+    fn consumes_levels_that_are_missing() {
+        let mut starts = RowStarts::repeated(5, 1, Bytes::new());
+        assert_eq!(starts.take(u64::MAX), Taken { rows: 0, levels: 5 });
+        assert!(starts.is_empty());
+    }
+
+    #[test]
     fn counts_each_level_as_row_without_repetition() {
         let mut starts = RowStarts::flat(10);
         assert_eq!(starts.take(7), Taken { rows: 7, levels: 7 });
