@@ -12,20 +12,10 @@ use crate::section::SectionKind;
 pub enum FormatError {
     /// The operating system refused an operation.
     #[error("{action}: {source}")]
-    Io {
-        /// The attempted operation.
-        action: &'static str,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    Io { action: &'static str, source: io::Error },
     /// Any error below, with the file it belongs to.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        source: Box<FormatError>,
-    },
+    File { path: PathBuf, source: Box<FormatError> },
     /// The first eight bytes are not the magic number.
     #[error(
         "header at byte 0: expected the magic number of a mercato store file, found {found:02x?}; \
@@ -79,7 +69,6 @@ pub enum FormatError {
         "{place} at byte {offset}: checksum is {found:#018x}, the file says {expected:#018x}; the bytes were damaged: restore or convert the file again"
     )]
     ChecksumMismatch {
-        /// The structure.
         place: Place,
         /// Position in the file.
         offset: u64,
@@ -93,31 +82,18 @@ pub enum FormatError {
         "{place}: {what}: expected {expected}, found {found}; the file is damaged: restore or convert it again"
     )]
     Corrupt {
-        /// The structure.
         place: Place,
-        /// The violated rule.
         what: &'static str,
         /// The value that the rule requires, or its bound.
         expected: u64,
-        /// The value found.
         found: u64,
     },
     /// A value exceeds a limit of the format.
     #[error("{what}: found {found}, the limit is {limit}; {remedy}")]
-    LimitExceeded {
-        /// The limited quantity.
-        what: String,
-        /// The limit.
-        limit: u64,
-        /// The value found.
-        found: u64,
-        /// The remedy.
-        remedy: &'static str,
-    },
+    LimitExceeded { what: String, limit: u64, found: u64, remedy: &'static str },
     /// A value of the wrong kind was pushed into a column.
     #[error("column `{column}`: expected values of kind {expected}, found {found}")]
     WrongKind {
-        /// The column.
         column: String,
         /// Kind of the column.
         expected: &'static str,
@@ -128,16 +104,10 @@ pub enum FormatError {
     #[error(
         "column `{column}`, row {row}: expected a value because the column is declared without nulls, found null"
     )]
-    UnexpectedNull {
-        /// The column.
-        column: String,
-        /// The row.
-        row: u64,
-    },
+    UnexpectedNull { column: String, row: u64 },
     /// Columns of one table have different lengths.
     #[error("column `{column}`: expected {expected} rows as in the columns before it, found {found}")]
     RowCountMismatch {
-        /// The column.
         column: String,
         /// Rows of the first column.
         expected: u64,
@@ -146,10 +116,7 @@ pub enum FormatError {
     },
     /// Two columns have one name.
     #[error("column `{column}`: expected every column name once, found it again; rename or drop one")]
-    DuplicateColumn {
-        /// The name.
-        column: String,
-    },
+    DuplicateColumn { column: String },
 }
 
 fn unsupported_version(found: (u16, u16), known: (u16, u16)) -> String {
@@ -188,7 +155,6 @@ pub enum Place {
     Header,
     /// The 64 bytes at the end.
     Trailer,
-    /// The list of sections.
     Directory,
     /// Bytes between sections, which must be zero.
     Padding,

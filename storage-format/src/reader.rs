@@ -61,7 +61,6 @@ pub struct SectionInfo {
     pub len: u64,
     /// Bytes of an item; 0 without a fixed width.
     pub width: u16,
-    /// Number of items.
     pub items: u64,
     /// XXH3 of the block checksums.
     pub checksum: u64,
@@ -113,13 +112,11 @@ impl Table {
         self.rows
     }
 
-    /// Bytes of the file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.header.file_size
     }
 
-    /// The content fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(self.header.fingerprint)

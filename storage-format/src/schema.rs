@@ -87,10 +87,7 @@ pub enum ColumnKind {
     /// Days since 1970-01-01 in the proleptic Gregorian calendar.
     Date,
     /// Units since 1970-01-01T00:00:00Z.
-    Timestamp {
-        /// The unit.
-        unit: TimeUnit,
-    },
+    Timestamp { unit: TimeUnit },
 }
 
 impl ColumnKind {

@@ -166,7 +166,6 @@ impl UtcMonth {
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
-    /// The present moment.
     fn now(&self) -> Moment;
 }
 

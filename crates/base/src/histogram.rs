@@ -27,9 +27,7 @@ pub struct Histogram<const N: usize> {
 pub struct Counted {
     /// For each upper bound, how many values are at most that.
     pub cumulative: Vec<(u64, u64)>,
-    /// All values.
     pub count: u64,
-    /// Their sum.
     pub sum: u64,
 }
 
@@ -44,14 +42,12 @@ impl<const N: usize> Histogram<N> {
         }
     }
 
-    /// Counts a value.
     pub fn count(&self, value: u64) {
         let bucket = self.bounds.iter().zip(&self.counts).find(|(bound, _)| value <= **bound);
         bucket.map_or(&self.above, |(_, counter)| counter).fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// The counts so far.
     pub fn read(&self) -> Counted {
         let mut count = 0_u64;
         let mut cumulative = Vec::with_capacity(N);

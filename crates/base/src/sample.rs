@@ -13,7 +13,6 @@ pub struct Sample {
     pub is_counter: bool,
     /// `name="value"`, or empty.
     pub label: String,
-    /// The value.
     pub value: u64,
 }
 

@@ -22,13 +22,10 @@ const DEMANDS_MAX: usize = 1_024;
 
 /// A version to be fetched; of one that is here, the Parquet file alone.
 pub struct Demand {
-    /// The dataset.
     pub slug: Slug,
-    /// The version.
     pub version: DatasetVersion,
 }
 
-/// The queue of demands.
 pub(super) struct Demands {
     queue: (Sender<Demand>, Receiver<Demand>),
 }
@@ -44,7 +41,6 @@ impl Default for Demands {
 pub struct Released {
     /// The open file; gone with its last reader.
     pub table: Weak<Table>,
-    /// Its length.
     pub bytes: u64,
 }
 

@@ -21,11 +21,9 @@ const LOCK_FILE: &str = ".lock";
 /// A file that a publication is writing, or that an interrupted one left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncomingFile {
-    /// The dataset.
     pub slug: String,
     /// The name of the file.
     pub name: String,
-    /// Its size so far.
     pub bytes: u64,
     /// When something was written to it last, where the system says so.
     pub modified_at: Option<Moment>,

@@ -126,12 +126,10 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The data directory.
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
     }
 
-    /// Counters of the scrubber.
     pub fn scrub_counts(&self) -> &ScrubCounts {
         &self.scrub_counts
     }
@@ -371,7 +369,6 @@ enum FolderState {
     Unchanged,
     /// The files are unchanged; removed versions without cursors were released.
     Released,
-    /// The files changed.
     Changed,
 }
 

@@ -357,7 +357,6 @@ fn cannot_serve(folder: &DatasetFolder, wanted: &Version, damaged: &[(Version, S
     CatalogError::Store { path: folder.store(wanted), message }
 }
 
-/// Store files by version.
 pub(super) fn store_files(versions: &Path) -> Result<BTreeMap<Version, PathBuf>, CatalogError> {
     Ok(VersionFiles::of(versions)?.stores)
 }

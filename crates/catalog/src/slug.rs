@@ -44,7 +44,6 @@ impl Slug {
         }
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

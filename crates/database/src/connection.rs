@@ -35,7 +35,6 @@ const LOCKS_AT_MOST: &str = "SET idle_in_transaction_session_timeout = '10s'";
 /// Arguments of a statement.
 pub type Arguments<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// A connection.
 pub struct Connection {
     client: Client,
     driver: Driver,
@@ -83,7 +82,6 @@ impl Trouble {
 }
 
 impl Connection {
-    /// Connects.
     pub fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
         Connection::open_within(address, OPEN_TIME)
     }

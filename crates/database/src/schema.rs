@@ -24,7 +24,6 @@ pub enum SchemaFault {
     /// It is not the one that this program works with.
     #[error("{0}")]
     Version(String),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] Trouble),
 }

@@ -5,7 +5,6 @@ use super::provider::{CheckoutPage, Listing, NewsPage, NotificationError, Provid
 use mercato_base::clock::Moment;
 use mercato_ledger::Checkout;
 
-/// The provider.
 pub(super) struct Demo;
 
 impl Provider for Demo {

@@ -44,12 +44,10 @@ impl Payments {
         Payments::over(Arc::new(Demo))
     }
 
-    /// Payments at this provider.
     pub fn over(provider: Arc<dyn Provider>) -> Payments {
         Payments { provider: Some(provider), comparing: Mutex::default() }
     }
 
-    /// The provider.
     pub fn provider(&self) -> Option<&dyn Provider> {
         self.provider.as_deref()
     }

@@ -11,7 +11,6 @@ use mercato_ledger::{
 /// Something that concerns credits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// A checkout was paid.
     Paid(PayCheckout),
     /// A payment was refunded or disputed.
     Reversed(ReversePayment),
@@ -26,7 +25,6 @@ pub enum Applied {
     Settled,
     /// The news waits for its payment.
     Kept,
-    /// It was known.
     Known,
     /// It contradicts its checkout. Nothing was changed.
     Refused(Contradiction),

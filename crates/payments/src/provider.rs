@@ -44,11 +44,9 @@ pub trait Provider: Send + Sync {
 
 /// The content of the page on which a checkout is paid.
 pub struct CheckoutPage<'c> {
-    /// The checkout.
     pub checkout: &'c Checkout,
     /// Name of the bought item, in the language of the customer.
     pub title: &'c str,
-    /// The customer's e-mail address.
     pub email: &'c str,
     /// The customer's language: `en` or `it`.
     pub language: &'static str,
@@ -72,7 +70,6 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Every listing.
     pub const ALL: [Listing; 3] = [Listing::Payments, Listing::Refunds, Listing::Disputes];
 }
 
@@ -96,14 +93,8 @@ pub enum ProviderError {
     /// Too many calls wait for the provider.
     #[error("too many calls wait for the payment provider")]
     Busy,
-    /// It refused.
     #[error("the payment provider refuses with status {status}: {reason}")]
-    Refused {
-        /// The status of HTTP.
-        status: u16,
-        /// The provider's message.
-        reason: String,
-    },
+    Refused { status: u16, reason: String },
     /// The answer cannot be understood.
     #[error("the answer of the payment provider cannot be read: {0}")]
     Unreadable(String),

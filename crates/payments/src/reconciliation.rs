@@ -34,11 +34,9 @@ pub struct Reconciliation {
     pub listed: u64,
     /// Events without a notification, the first `RECONCILE_NAMED_MAX`. The books have taken them.
     pub found: Vec<Found>,
-    /// How many there were.
     pub found_count: u64,
     /// Events that contradict the books or cannot be read, the first `RECONCILE_NAMED_MAX`.
     pub unexplained: Vec<Unexplained>,
-    /// How many there were.
     pub unexplained_count: u64,
     /// Whether the provider had more than the pass may read.
     pub is_cut: bool,
@@ -71,10 +69,8 @@ pub enum ReconcileError {
     /// Another pass is under way.
     #[error("another comparison with the payment provider is under way; try again in a minute")]
     Busy,
-    /// The provider failed.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The books refused.
     #[error(transparent)]
     Books(#[from] BooksError),
 }

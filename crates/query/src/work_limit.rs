@@ -46,7 +46,6 @@ pub enum SearchError {
     /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The search was stopped.
     #[error(transparent)]
     Stopped(#[from] Stop),
 }

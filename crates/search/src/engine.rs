@@ -91,10 +91,8 @@ impl Page<'_> {
     }
 }
 
-/// An answer.
 #[derive(Clone)]
 pub struct Found {
-    /// The ranking method.
     pub ranked_by: RankedBy,
     /// The language that was asked for, or the one the question was read in.
     pub language: Option<Language>,

@@ -32,9 +32,7 @@ const STALE_WORDS_MIN: usize = 100_000;
 
 /// A catalog by the words of its datasets.
 pub struct CatalogIndex {
-    /// The words.
     pub lexical: LexicalIndex,
-    /// The datasets, by number.
     pub datasets: Vec<Arc<Dataset>>,
     catalog: Arc<Snapshot>,
 }

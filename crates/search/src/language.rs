@@ -9,9 +9,7 @@ use super::stop_words::Stop;
 /// A language, or both if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
-    /// English.
     English,
-    /// Italian.
     Italian,
     /// One of the two, or a mixture.
     #[default]
@@ -42,7 +40,6 @@ impl Side {
 /// The vote of a word: whether it is a stop word, and which sides of the lexicon have it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clue<'w> {
-    /// The folded word.
     pub word: &'w str,
     /// The languages in which it is a stop word.
     pub stop: Stop,

@@ -37,7 +37,6 @@ pub struct Candidate {
 /// Candidates, best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranked {
-    /// The best ones.
     pub candidates: Vec<Candidate>,
     /// How many datasets were found in all.
     pub total: usize,

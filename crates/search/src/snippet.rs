@@ -9,7 +9,6 @@ use mercato_catalog::Language;
 
 /// Bytes of a description in which a snippet is looked for.
 const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
-/// Characters of a snippet.
 const SNIPPET_CHARS_MAX: usize = 240;
 
 /// The mark of omitted text.

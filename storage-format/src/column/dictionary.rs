@@ -129,7 +129,6 @@ impl<'a> Dictionary<'a> {
         })
     }
 
-    /// The rows in order.
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
         self.order

@@ -42,7 +42,6 @@ impl<'a> ColumnData<'a> {
         }
     }
 
-    /// The zone map.
     #[must_use]
     pub fn zones(&self) -> Zones<'a> {
         match self {

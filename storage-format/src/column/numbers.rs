@@ -13,7 +13,6 @@ pub struct Numbers<'a> {
     pub values: PackedNumbers<'a>,
     /// Bytes of a number: 8 or 16.
     pub width: u8,
-    /// Number of nulls.
     pub null_count: u32,
     pub(crate) kind: ColumnKind,
     pub(crate) validity: Option<&'a [u8]>,
@@ -100,7 +99,6 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// The rows in order.
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
         self.order

@@ -3,7 +3,6 @@
 
 use crate::layout::{take, u64_at};
 
-/// Rows of a chunk.
 pub const CHUNK_ROWS: usize = 65_536;
 /// Bytes of a chunk record: base (16), offset (8), width (1), zero (7).
 pub const CHUNK_RECORD_SIZE: usize = 32;
@@ -54,7 +53,6 @@ impl<'a> PackedNumbers<'a> {
         fits.then_some(PackedNumbers { values, chunks, len })
     }
 
-    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len

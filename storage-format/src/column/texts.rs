@@ -6,10 +6,8 @@ use crate::column::{RowOrder, Zones, partition_point};
 use crate::layout::take;
 use crate::packed_numbers::CHUNK_ROWS;
 
-/// A column of texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
-    /// Number of nulls.
     pub null_count: u32,
     /// With a sort index, the first rank of the run of each row's text. Nulls have the number of rows with a value.
     pub ranks: Option<UintArray<'a>>,
@@ -100,7 +98,6 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The rows in order.
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
         self.order

@@ -26,7 +26,6 @@ impl ColumnSections {
         self.records.get_mut(usize::from(kind).checked_sub(SectionKind::Codes as usize)?)
     }
 
-    /// All of them.
     pub(crate) fn record_numbers(&self) -> impl Iterator<Item = u32> {
         self.records.iter().flatten().copied()
     }

@@ -2,7 +2,6 @@
 
 use crate::layout::{take, u32_at};
 
-/// Rows of a zone.
 pub const ZONE_ROWS: usize = 8192;
 /// Bytes of a zone record: smallest key (16), largest key (16), nulls (4), NaNs (4).
 pub const ZONE_RECORD_SIZE: usize = 40;
@@ -14,7 +13,6 @@ pub struct Zone {
     pub smallest: u128,
     /// Largest such key.
     pub largest: u128,
-    /// Number of nulls.
     pub null_count: u32,
     /// Rows with NaN.
     pub nan_count: u32,

@@ -69,7 +69,6 @@ pub struct ColumnMeta {
     pub nullable: bool,
     /// The storage of the values.
     pub storage: Storage,
-    /// The sort index.
     pub sort_index: SortIndex,
     /// Bytes of a number before packing: 8, or 16 for wide integers; 0 for texts.
     pub number_width: u8,

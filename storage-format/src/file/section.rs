@@ -181,7 +181,6 @@ pub struct SectionRecord {
     pub offset: u64,
     /// Length in bytes without padding.
     pub len: u64,
-    /// Number of items.
     pub items: u64,
     /// XXH3 of the block checksums.
     pub checksum: u64,

@@ -63,12 +63,9 @@ pub struct ColumnStatistics {
     pub frequent: Option<Vec<Frequent>>,
 }
 
-/// A summary of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberSummary {
-    /// The smallest.
     pub smallest: Stored,
-    /// The largest.
     pub largest: Stored,
     /// The sum; `None` when it does not fit 128 bits.
     pub sum: Option<Stored>,

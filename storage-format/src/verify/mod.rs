@@ -18,7 +18,6 @@ mod texts;
 pub struct VerifyProgress {
     /// Columns of the table.
     pub columns: usize,
-    /// The column just finished.
     pub column: usize,
 }
 

@@ -52,7 +52,6 @@ pub(crate) struct DictionaryParts {
     pub(crate) csv: Option<EntryTexts>,
     /// Entries as numbers, empty for texts.
     pub(crate) values: Vec<u8>,
-    /// Number of entries.
     pub(crate) entries: u32,
     /// The code of NaN, if it occurs.
     pub(crate) nan_code: Option<u32>,

@@ -14,7 +14,6 @@ use crate::writer::spool::Spool;
 pub struct ColumnReport {
     /// Name of the column.
     pub name: String,
-    /// Kind of its values.
     pub kind: &'static str,
     /// `dictionary`, `numbers` or `texts`.
     pub encoding: &'static str,
@@ -28,9 +27,7 @@ pub struct ColumnReport {
     pub null_count: u64,
     /// Rows with NaN.
     pub nan_count: u64,
-    /// Bytes of values.
     pub data_bytes: u64,
-    /// Bytes of indexes.
     pub index_bytes: u64,
 }
 

@@ -16,9 +16,7 @@ pub enum ColumnValues {
     Wide(Vec<Option<i128>>),
     /// Doubles.
     Floats(Vec<Option<f64>>),
-    /// Booleans.
     Booleans(Vec<Option<bool>>),
-    /// Texts.
     Texts(Vec<Option<String>>),
 }
 
@@ -27,7 +25,6 @@ pub enum ColumnValues {
 pub struct Column {
     /// The specification of the column.
     pub spec: ColumnSpec,
-    /// Its values.
     pub values: ColumnValues,
     /// Whether to build a sort index.
     pub sort_index: bool,

@@ -7,12 +7,10 @@ use crate::limits::SORT_PASSES_MAX;
 
 /// Size of the sample of keys.
 const SAMPLE_KEYS: u64 = 65_536;
-/// Splitters of one split.
 const SPLITTERS: usize = 256;
 /// Bits of a radix digit.
 const DIGIT_BITS: u32 = 11;
 
-/// An unsigned order key.
 pub(crate) trait OrderKey: Copy + Ord {
     /// The next smaller key; the key itself at zero.
     fn before(self) -> Self;

@@ -36,11 +36,9 @@ pub struct TableMetadata {
 /// The summary of a written file.
 #[derive(Debug, Clone)]
 pub struct TableSummary {
-    /// Bytes of the file.
     pub file_bytes: u64,
     /// Rows of the table.
     pub row_count: u64,
-    /// The content fingerprint.
     pub fingerprint: Fingerprint,
 }
 

@@ -2,7 +2,6 @@
 
 use crate::error::FormatError;
 
-/// A growing validity bitmap.
 #[derive(Default)]
 pub(crate) struct Validity {
     words: Vec<u64>,

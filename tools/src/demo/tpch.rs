@@ -14,7 +14,6 @@ use tpchgen::generators::{Customer, LineItem, Nation, Order, Part, PartSupp, Reg
 
 /// Rows of a batch at most.
 const BATCH_ROWS: usize = 8_000;
-/// The type of amounts.
 const AMOUNT: DataType = DataType::Decimal128(15, 2);
 
 pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

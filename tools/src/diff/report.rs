@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     pub before: Side,
-    /// The second file.
     pub after: Side,
     pub identical: bool,
     /// Columns of the second file only.

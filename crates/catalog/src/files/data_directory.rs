@@ -43,7 +43,6 @@ impl DataDirectory {
         Self { root: root.to_owned() }
     }
 
-    /// The root path.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -83,7 +82,6 @@ impl DataDirectory {
         self.root.join("site.toml")
     }
 
-    /// The operator's token.
     pub fn admin_token(&self) -> PathBuf {
         self.root.join("admin.token")
     }
@@ -93,7 +91,6 @@ impl DataDirectory {
         self.root.join("admin.address")
     }
 
-    /// Folder of one dataset.
     pub fn dataset(&self, slug: &Slug) -> DatasetFolder {
         DatasetFolder { path: self.datasets().join(slug.as_str()) }
     }

@@ -27,9 +27,7 @@ use crate::publish::record::Record;
 const BLOCK_BYTES_MIN: u64 = 256 * 1024;
 /// Checksums of a file at most: larger files have larger blocks, so that the record of a dataset stays small.
 const BLOCK_COUNT_MAX: u64 = 8_192;
-/// Bytes of a checksum.
 const CHECKSUM_BYTES: usize = 8;
-/// Bytes of a SHA-256.
 const SHA256_BYTES: usize = 32;
 
 /// The record of the file among the publications. The seal detects edits, as that of the store file does.
@@ -218,7 +216,6 @@ pub struct OpenParquet {
 }
 
 impl OpenParquet {
-    /// The file.
     pub fn file(&self) -> &ParquetFile {
         &self.parquet
     }

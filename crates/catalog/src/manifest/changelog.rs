@@ -7,7 +7,6 @@ use semver::Version;
 /// One version of a changelog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangelogEntry {
-    /// The version.
     pub version: Version,
     /// The date of the heading, as written.
     pub date: Option<String>,

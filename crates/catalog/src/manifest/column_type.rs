@@ -12,7 +12,6 @@ const DECIMAL_DIGITS_MAX: u8 = 38;
 /// The type of a column, as declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
-    /// A kind.
     Kind(ColumnKind),
     /// A datetime in the finest unit that the values need.
     Datetime,

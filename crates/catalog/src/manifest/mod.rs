@@ -44,9 +44,7 @@ pub const DESCRIPTION_LENGTH_CHARS_MAX: usize = 10_000;
 /// A language of the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// English.
     English,
-    /// Italian.
     Italian,
 }
 
@@ -109,7 +107,6 @@ pub struct ColumnNote {
 }
 
 impl ColumnNote {
-    /// The declared type.
     pub fn column_type(&self) -> Option<ColumnType> {
         self.r#type.as_deref().and_then(|text| text.parse().ok())
     }
@@ -120,9 +117,7 @@ impl ColumnNote {
 pub struct Manifest {
     /// Slug of the dataset.
     pub slug: Slug,
-    /// Whether it is published.
     pub published: bool,
-    /// Whether it is featured.
     pub featured: bool,
     /// Number of retained versions, if given.
     pub keep_versions: Option<usize>,
@@ -132,13 +127,10 @@ pub struct Manifest {
     pub license: Option<String>,
     /// Address of the license.
     pub license_url: Option<String>,
-    /// Tags.
     pub tags: Vec<String>,
     /// Related datasets, used when no relation is recorded.
     pub related: Vec<Slug>,
-    /// Title.
     pub title: LocalizedText,
-    /// Description.
     pub description: LocalizedText,
     /// Provenance of the dataset.
     pub provenance: Provenance,

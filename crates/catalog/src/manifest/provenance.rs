@@ -20,26 +20,20 @@ pub const ADDRESS_LENGTH_CHARS_MAX: usize = 2_000;
 /// The provenance of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// The publisher.
     pub publisher: Option<Publisher>,
     /// The contact: an e-mail or web address.
     pub contact: Option<String>,
     /// The landing page at the publisher.
     pub homepage: Option<String>,
-    /// The citation.
     pub citation: Option<String>,
-    /// The coverage.
     pub coverage: Option<Coverage>,
-    /// The update frequency.
     pub update_frequency: Option<UpdateFrequency>,
 }
 
 /// The publisher of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publisher {
-    /// The name.
     pub name: String,
-    /// The web address.
     pub url: Option<String>,
 }
 
@@ -63,7 +57,6 @@ pub struct UpdateFrequency {
     pub code: &'static str,
 }
 
-/// Every frequency.
 pub const UPDATE_FREQUENCIES: [UpdateFrequency; 11] = [
     UpdateFrequency { word: "continuous", code: "CONT" },
     UpdateFrequency { word: "hourly", code: "HOURLY" },

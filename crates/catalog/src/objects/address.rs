@@ -35,7 +35,6 @@ pub struct StoreAddress {
     endpoint: Url,
 }
 
-/// Looks credentials up.
 pub(super) type LookUp = Arc<dyn Fn() -> Result<Credentials, StoreAddressError> + Send + Sync>;
 
 /// Why there is no address. Repeats no value that may be a secret.
@@ -58,7 +57,6 @@ pub enum StoreAddressError {
     /// One of the two keys is missing.
     #[error("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed together: {0} is missing")]
     Incomplete(&'static str),
-    /// There are no keys.
     #[error(
         "no keys for the object store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of \
          ~/.aws/credentials that has both"
@@ -72,7 +70,6 @@ pub enum StoreAddressError {
     File {
         /// The variable that names it.
         variable: &'static str,
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

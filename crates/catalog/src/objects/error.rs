@@ -8,20 +8,13 @@ use std::path::{Path, PathBuf};
 pub enum ObjectError {
     /// There is no such object.
     #[error("{object}: the object store has no such object")]
-    Missing {
-        /// The object.
-        object: String,
-    },
+    Missing { object: String },
     /// There is no such bucket.
     #[error("{object}: the object store has no such bucket; make it, or correct the name")]
-    NoBucket {
-        /// The object.
-        object: String,
-    },
+    NoBucket { object: String },
     /// The store takes nothing more.
     #[error("{object}: the object store is full ({code})")]
     Full {
-        /// The object.
         object: String,
         /// The code of the store.
         code: String,
@@ -31,7 +24,6 @@ pub enum ObjectError {
         "{object}: the object store denies access ({code}); compare credentials, clock and rights of the bucket"
     )]
     Denied {
-        /// The object.
         object: String,
         /// The code of the store.
         code: String,
@@ -39,7 +31,6 @@ pub enum ObjectError {
     /// The store was not reached, broke off, has too much to do, or failed. The same again may do.
     #[error("{object}: the object store cannot be reached: {reason}")]
     Away {
-        /// The object.
         object: String,
         /// What happened last.
         reason: String,
@@ -47,7 +38,6 @@ pub enum ObjectError {
     /// The object has another length or other bytes than expected.
     #[error("{object}: {reason}")]
     Damaged {
-        /// The object.
         object: String,
         /// What was expected and what was found.
         reason: String,
@@ -55,7 +45,6 @@ pub enum ObjectError {
     /// A file here cannot be read or written.
     #[error("{}: {source}", path.display())]
     Disk {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -63,7 +52,6 @@ pub enum ObjectError {
     /// The store refuses the call, or answers in a way that no store should.
     #[error("{object}: the object store answers {status} ({code})")]
     Refused {
-        /// The object.
         object: String,
         /// The status of the answer.
         status: u16,
@@ -73,7 +61,6 @@ pub enum ObjectError {
     /// More bytes than the call takes.
     #[error("{object}: {bytes} bytes are too many, at most {most} are possible")]
     TooLong {
-        /// The object.
         object: String,
         /// Bytes that were asked for.
         bytes: u64,

@@ -20,9 +20,7 @@ const NAMED_CHANGES_MAX: usize = 20;
 /// A removed or retyped column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakingChange {
-    /// The column.
     pub column: String,
-    /// Its old type.
     pub from: String,
     /// Its new type; `None` when the column is removed.
     pub to: Option<String>,

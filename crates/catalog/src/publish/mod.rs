@@ -40,15 +40,10 @@ pub const RETAINED_VERSION_COUNT_MAX: usize = OPEN_VERSION_COUNT_MAX;
 /// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// The dataset.
     pub slug: String,
-    /// The new version.
     pub version: Version,
-    /// The store file.
     pub path: PathBuf,
-    /// Its number of rows.
     pub rows: u32,
-    /// Its size.
     pub bytes: u64,
     /// Size of the Parquet file, if one was written.
     pub parquet_bytes: Option<u64>,
@@ -71,7 +66,6 @@ pub enum PublishError<E> {
 
 /// A request to publish a version.
 pub struct PublishRequest<'a> {
-    /// The server's data directory.
     pub data: &'a DataDirectory,
     /// The folder with `dataset.toml` and the texts.
     pub folder: &'a Path,

@@ -34,15 +34,12 @@ pub struct Choices {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IndexChoice {
-    /// Every column.
     All,
     /// No column.
     None,
-    /// The named columns.
     Only(Vec<String>),
 }
 
-/// The publication record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -51,7 +48,6 @@ pub struct Record {
     /// Texts and marks by file name.
     #[serde(default)]
     files: BTreeMap<String, FileFact>,
-    /// Versions by version string.
     #[serde(default)]
     versions: BTreeMap<String, VersionFact>,
 }

@@ -7,7 +7,6 @@ use super::faults::Faults;
 use crate::CopyCause;
 use mercato_base::sample::Sample;
 
-/// The counters.
 pub(super) struct Counts {
     since: Instant,
     pub(super) generation: AtomicI64,

@@ -23,7 +23,6 @@ const FORMAT: u32 = 1;
 pub struct Blob {
     /// Its SHA-256, which is its name.
     pub sha256: Digest,
-    /// Its length.
     pub bytes: u64,
 }
 
@@ -31,9 +30,7 @@ pub struct Blob {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VersionBlobs {
-    /// The store file.
     pub store: Blob,
-    /// Its outline.
     pub outline: Blob,
     /// Its rows as Parquet, if they were published so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +38,6 @@ pub struct VersionBlobs {
 }
 
 impl VersionBlobs {
-    /// All of them.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         [&self.store, &self.outline].into_iter().chain(&self.parquet)
     }
@@ -57,7 +53,6 @@ impl VersionBlobs {
 pub struct Head {
     /// Texts and marks, by the name of the file.
     pub texts: BTreeMap<&'static str, String>,
-    /// The versions.
     pub versions: BTreeMap<Version, VersionBlobs>,
 }
 
@@ -80,7 +75,6 @@ pub enum HeadError {
     Text {
         /// Name of the file.
         name: String,
-        /// Its length.
         bytes: usize,
         /// The most, 0 for a name that no folder has.
         most: u64,
@@ -91,7 +85,6 @@ pub enum HeadError {
     /// A version is not as a version should be.
     #[error("version {version}: {fault}")]
     Version {
-        /// The version.
         version: String,
         /// What is wrong.
         fault: &'static str,

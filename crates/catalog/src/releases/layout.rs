@@ -30,7 +30,6 @@ pub(super) enum LayoutError {
 /// The blobs of a dataset's versions.
 pub(super) type Blobs = BTreeMap<Version, VersionBlobs>;
 
-/// A directory of folders.
 pub(super) struct Layout {
     pub(super) directory: DataDirectory,
 }

@@ -28,10 +28,8 @@ pub enum ReleaseError {
     /// A file of the folder cannot be read or written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// The object store failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The database failed.
     #[error("database: {0}")]
     Database(#[from] Trouble),
     /// The database has another schema.
@@ -39,12 +37,7 @@ pub enum ReleaseError {
     Schema(#[from] SchemaFault),
     /// The head of the dataset cannot be read or written.
     #[error("the head of `{slug}`: {error}")]
-    Head {
-        /// The dataset.
-        slug: String,
-        /// The reason.
-        error: HeadError,
-    },
+    Head { slug: String, error: HeadError },
     /// A blob has other bytes than its name says.
     #[error("{0}")]
     Damaged(String),
@@ -59,7 +52,6 @@ pub enum ReleaseError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: std::io::Error,
@@ -94,7 +86,6 @@ pub struct Releases {
 
 /// The folder of a dataset, in a data directory of its own.
 pub struct Pulled {
-    /// The directory.
     pub data: DataDirectory,
     slug: Slug,
     sequence: Option<i64>,

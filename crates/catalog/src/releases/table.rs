@@ -43,7 +43,6 @@ pub(super) struct Row {
     pub(super) head: Option<Vec<u8>>,
 }
 
-/// The present generation.
 pub(super) fn generation(connection: &mut Connection) -> Result<i64, Trouble> {
     Ok(connection.first(GENERATION, &[])?.map_or(0, |row| row.get(0)))
 }

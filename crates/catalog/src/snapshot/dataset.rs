@@ -40,7 +40,6 @@ pub enum Standing {
 /// One version of a dataset with its open store file.
 #[derive(Clone)]
 pub struct DatasetVersion {
-    /// The version.
     pub version: Version,
     /// The open store file. A holder can read it even after the version is retired.
     pub table: Arc<Table>,
@@ -184,7 +183,6 @@ impl DatasetVersion {
 /// A dataset with at least one version.
 #[derive(Clone)]
 pub struct Dataset {
-    /// The manifest.
     pub manifest: Manifest,
     /// The version that is served by default.
     pub current: DatasetVersion,
@@ -211,7 +209,6 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The slug.
     pub fn slug(&self) -> &str {
         self.manifest.slug.as_str()
     }

@@ -25,7 +25,6 @@ pub enum Order {
 /// A tag and its number of datasets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagCount {
-    /// The tag.
     pub tag: String,
     /// Number of published datasets with the tag.
     pub count: usize,
@@ -43,7 +42,6 @@ pub struct LicenseCount {
 /// A version and its dataset.
 #[derive(Clone)]
 pub struct NewVersion {
-    /// The dataset.
     pub dataset: Arc<Dataset>,
     /// One of its retained versions.
     pub version: DatasetVersion,

@@ -18,11 +18,9 @@ use mercato_base::clock::Moment;
 /// The state of a published slug.
 #[derive(Clone)]
 pub enum Entry {
-    /// The dataset is served.
     Serving(Arc<Dataset>),
     /// The dataset is published, but its files are damaged. The reason is for the operator.
     Quarantined {
-        /// The reason.
         reason: String,
     },
 }
@@ -30,11 +28,8 @@ pub enum Entry {
 /// A warning for the operator about a served dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The dataset.
     pub slug: String,
-    /// The served version.
     pub serves: String,
-    /// The reason.
     pub reason: String,
 }
 

@@ -88,9 +88,7 @@ impl VerificationCounts {
 pub enum Progress {
     /// Files wait; reported at intervals.
     Busy,
-    /// All files are verified.
     Done,
-    /// A file is damaged.
     Damaged(Finding),
 }
 

@@ -53,12 +53,9 @@ impl ScrubCounts {
     }
 }
 
-/// A damaged version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The dataset.
     pub slug: String,
-    /// The version.
     pub version: String,
     /// The reason, for the log.
     pub reason: String,
@@ -93,7 +90,6 @@ impl Scrubber {
     }
 }
 
-/// The scrubber is stopping.
 #[derive(Debug)]
 pub struct Stopped;
 

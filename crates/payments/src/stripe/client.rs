@@ -22,7 +22,6 @@ const ATTEMPTS: usize = 2;
 /// Longest reason of a refusal that is repeated.
 const REASON_CHARS_MAX: usize = 300;
 
-/// The client.
 pub(super) struct Client {
     agent: Agent,
     key: Secret,

@@ -32,7 +32,6 @@ const CHECKOUT: &str = "https://checkout.stripe.com";
 /// Objects of one page of a list.
 const PAGE_OBJECTS: &str = "100";
 
-/// The provider.
 pub struct Stripe {
     client: Client,
     webhook_secret: Secret,
@@ -64,7 +63,6 @@ impl Stripe {
     }
 }
 
-/// A call that runs.
 struct Call<'c>(&'c AtomicUsize);
 
 impl Drop for Call<'_> {

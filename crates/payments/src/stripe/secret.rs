@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 /// Longest file of a secret.
 const SECRET_BYTES_MAX: u64 = 4_096;
 
-/// A secret.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -18,7 +17,6 @@ pub enum SecretError {
     /// The file cannot be read.
     #[error("{}: cannot read it: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -26,7 +24,6 @@ pub enum SecretError {
     /// The file holds something else.
     #[error("{}: expected one line that begins with {expected}, found something else; copy the secret from the dashboard of Stripe", path.display())]
     Content {
-        /// The file.
         path: PathBuf,
         /// The beginnings of such a secret.
         expected: String,

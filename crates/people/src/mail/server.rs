@@ -16,7 +16,6 @@ const SMTP_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// How the connection is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Security {
-    /// Not at all.
     Plain,
     /// By `STARTTLS`, which the server must offer.
     StartTls,
@@ -34,7 +33,6 @@ impl Security {
     }
 }
 
-/// A server of mail.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpServer {
     host: String,

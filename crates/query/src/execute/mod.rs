@@ -66,7 +66,6 @@ pub struct Page {
     pub next_cursor: Option<String>,
     /// The total of matching rows, if an index gives it or the request wants an exact count.
     pub total_rows: Option<u64>,
-    /// The pagination mode.
     pub mode: PaginationMode,
 }
 
@@ -99,7 +98,6 @@ pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option
 /// A number of rows that was counted up to a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// So many.
     Exact(u64),
     /// So many, and perhaps more.
     AtLeast(u64),

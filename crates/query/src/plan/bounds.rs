@@ -10,7 +10,6 @@ use crate::request::filter::{Operator, Scalar};
 use crate::request::validation_error::{Reason, ValidationError};
 use mercato_base::words::quoted;
 
-/// Nanoseconds of a day.
 const DAY_NANOSECONDS: i128 = 86_400 * 1_000_000_000;
 
 /// A literal converted to the type of a column.
@@ -18,9 +17,7 @@ const DAY_NANOSECONDS: i128 = 86_400 * 1_000_000_000;
 pub enum Bound {
     /// The floor of the stored integer.
     Integer(Floor),
-    /// A float.
     Float(f64),
-    /// A text.
     Text(String),
 }
 

@@ -1,13 +1,11 @@
 //! Sets of keys as sorted, disjoint, closed ranges. A key is a code, a rank or an order key, by the storage of a column.
 
-/// A set of keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeySet {
     ranges: Vec<(u128, u128)>,
 }
 
 impl KeySet {
-    /// The empty set.
     #[must_use]
     pub fn empty() -> KeySet {
         KeySet::default()
@@ -34,7 +32,6 @@ impl KeySet {
         KeySet { ranges: merged }
     }
 
-    /// The ranges.
     #[must_use]
     pub fn ranges(&self) -> &[(u128, u128)] {
         &self.ranges
@@ -111,11 +108,9 @@ impl KeySet {
 /// The coverage of a range by a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// None.
     None,
     /// Possibly some.
     Some,
-    /// All.
     All,
 }
 

@@ -20,7 +20,6 @@ pub struct Decimal {
 /// The largest integer not above a value, and whether it is the value itself. Clamped to 128 bits, never exact then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floor {
-    /// The integer.
     pub floor: i128,
     /// Whether the floor is exact.
     pub exact: bool,
@@ -32,7 +31,6 @@ const FRACTION_DIGITS_MAX: usize = 9;
 const YEAR_DIGITS: std::ops::RangeInclusive<usize> = 6..=18;
 /// Cycle of the calendar in years.
 const CYCLE_YEARS: i64 = 400;
-/// Nanoseconds of a cycle.
 const CYCLE_NANOSECONDS: i128 = 146_097 * 86_400 * 1_000_000_000;
 /// Limit of digits in a literal. The widest exact column has 76.
 const DIGITS_MAX: usize = 400;

@@ -88,7 +88,6 @@ impl<'t> Node<'t> {
         if let Node::Leaf(leaf) = self { Some(leaf) } else { None }
     }
 
-    /// The number of tests.
     pub(crate) fn leaf_count(&self) -> u64 {
         match self {
             Node::All | Node::Nothing => 0,

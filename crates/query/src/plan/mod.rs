@@ -30,13 +30,11 @@ pub const SORTED_ROWS_MAX: u64 = 1_000_000;
 /// Why planning failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The request is invalid.
     #[error("the request does not fit the dataset: {}", .0.first().map_or("", |error| error.message.as_str()))]
     Invalid(Vec<ValidationError>),
     /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The search was stopped.
     #[error(transparent)]
     Stopped(#[from] Stop),
 }
@@ -55,12 +53,10 @@ impl From<SearchError> for QueryError {
 pub enum PaginationMode {
     /// By `offset`, which may be 0.
     Offset,
-    /// By a cursor.
     Cursor,
 }
 
 impl PaginationMode {
-    /// The word in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -242,7 +238,6 @@ fn start(
 }
 
 impl<'t> Plan<'t> {
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &'t Table {
         self.table
@@ -260,7 +255,6 @@ impl<'t> Plan<'t> {
         self.limit
     }
 
-    /// The pagination mode.
     #[must_use]
     pub fn mode(&self) -> PaginationMode {
         if matches!(self.start, Start::Offset(_)) { PaginationMode::Offset } else { PaginationMode::Cursor }

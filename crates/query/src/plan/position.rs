@@ -11,7 +11,6 @@ use crate::request::validation_error::ValidationError;
 /// The position of a row in the order of the sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The row.
     pub(crate) row: u32,
     /// The place of its value.
     pub(crate) place: Place<KeyPlace>,

@@ -12,7 +12,6 @@ use crate::work_limit::{Stop, WorkLimit};
 /// A resolved filter: columns by number, negations at the leaves.
 #[derive(Debug, Clone)]
 pub enum Filter {
-    /// Every row.
     All,
     /// No row.
     Nothing,
@@ -27,9 +26,7 @@ pub enum Filter {
 /// A test of one column.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// Number of the column.
     pub column: usize,
-    /// The test.
     pub test: Test,
 }
 
@@ -38,7 +35,6 @@ pub struct Leaf {
 pub enum Test {
     /// The key is in the set.
     Keys(KeySet),
-    /// The value is null.
     IsNull,
     /// The value is not null.
     NotNull,
@@ -49,7 +45,6 @@ pub enum Test {
 /// A test of a text itself.
 #[derive(Debug, Clone)]
 pub struct TextTest {
-    /// The pattern.
     pub pattern: TextPattern,
     /// Whether the pattern is negated.
     pub negated: bool,
@@ -58,11 +53,9 @@ pub struct TextTest {
 /// A pattern over the bytes of a text.
 #[derive(Debug, Clone)]
 pub enum TextPattern {
-    /// Contains.
     Contains(Box<Finder<'static>>),
     /// Begins with it.
     StartsWith(Vec<u8>),
-    /// Ends with it.
     EndsWith(Vec<u8>),
     /// Is one of them; sorted.
     OneOf(Vec<Vec<u8>>),

@@ -16,7 +16,6 @@ use mercato_base::words::quoted;
 /// Why a filter could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The request is invalid.
     #[error("the filter does not fit the schema")]
     Invalid(Vec<ValidationError>),
     /// The store file is damaged, or the search was stopped.

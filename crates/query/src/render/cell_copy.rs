@@ -35,7 +35,6 @@ impl Piece {
         self.len
     }
 
-    /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.step.get(..self.len).unwrap_or(&self.long)
     }

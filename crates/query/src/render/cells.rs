@@ -152,7 +152,6 @@ pub(crate) fn is_contiguous(rows: &[u32]) -> Option<usize> {
 pub(crate) struct Found {
     /// Total length.
     pub(crate) total: usize,
-    /// The farthest end.
     end: usize,
     /// Whether a span is inverted or missing.
     is_crooked: bool,

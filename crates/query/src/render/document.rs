@@ -54,7 +54,6 @@ impl<'t> Document<'t> {
         Document { table: encoder.table(), printer: Printer::Xlsx(Arc::new(encoder), tally), lengths }
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &'t Table {
         self.table
@@ -162,7 +161,6 @@ impl DocumentUnit<'_> {
         self.bytes.clone()
     }
 
-    /// Its rows.
     #[must_use]
     pub fn rows(&self) -> Range<u32> {
         self.rows.clone()

@@ -35,7 +35,6 @@ pub use statistics::{write_column_statistics, write_statistics};
 pub use xlsx::{Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths};
 pub use years::has_expanded_years;
 
-/// The encoding of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// One JSON array of objects.
@@ -51,11 +50,8 @@ pub enum Format {
 /// The form of rendered rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// Text in a format.
     Text(Format),
-    /// An Arrow IPC stream.
     Arrow,
-    /// An Excel workbook.
     Xlsx,
 }
 

@@ -59,7 +59,6 @@ impl Progress {
 
 /// The next step of a pipeline.
 pub enum Next<U> {
-    /// A unit to encode.
     Unit(U),
     /// No unit yet; ask again.
     Nothing,
@@ -69,7 +68,6 @@ pub enum Next<U> {
 
 /// A source of units and the sink of their bytes.
 pub trait Pipeline {
-    /// The unit.
     type Unit: Unit;
     /// The error that ends the pipeline early.
     type Error: From<FormatError>;
@@ -211,9 +209,7 @@ type Encoded = Result<(Vec<u8>, Progress), FormatError>;
 enum State {
     /// Not started.
     Waiting,
-    /// A thread encodes it.
     Encoding,
-    /// Encoded.
     Done(Encoded),
     /// Taken by the sender.
     Taken,

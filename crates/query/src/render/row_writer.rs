@@ -197,7 +197,6 @@ impl<'t> RowWriter<'t> {
     }
 }
 
-/// The separators as pieces.
 struct Pieces {
     before_cell: Vec<Piece>,
     row_end: Piece,

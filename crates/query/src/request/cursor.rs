@@ -34,7 +34,6 @@ pub struct Binding {
 pub struct Cursor {
     /// Its value in the sort column; null without one.
     pub value: Scalar,
-    /// Its row number.
     pub row: u32,
     binding: Option<Binding>,
 }

@@ -78,7 +78,6 @@ impl Operator {
     }
 }
 
-/// A literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scalar {
     /// `null`.
@@ -87,7 +86,6 @@ pub enum Scalar {
     Bool(bool),
     /// A number, as written.
     Number(String),
-    /// A string.
     Text(String),
 }
 
@@ -113,7 +111,6 @@ pub struct Condition {
     pub name: String,
     /// Whether the value is a plain literal, so that a suffix of the name may mean a bound.
     pub plain: bool,
-    /// The comparison.
     pub operator: Operator,
     /// The literals: one; two for `between`; any number for `in` and `nin`; none if invalid.
     pub values: Vec<Scalar>,
@@ -128,16 +125,13 @@ impl Condition {
     }
 }
 
-/// A filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// All of the parts.
     And(Vec<Expression>),
     /// At least one of the parts.
     Or(Vec<Expression>),
     /// Negation.
     Not(Box<Expression>),
-    /// A comparison.
     Condition(Condition),
 }
 

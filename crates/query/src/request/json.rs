@@ -14,9 +14,7 @@ pub enum Json<'a> {
     Number(&'a str),
     /// A string, still escaped.
     String(&'a RawValue),
-    /// A list.
     Array(&'a RawValue),
-    /// An object.
     Object(&'a RawValue),
 }
 

@@ -21,7 +21,6 @@ pub const LIMIT_DEFAULT: u64 = 100;
 /// Limit of columns in a request.
 pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
-/// The sort direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortDirection {
     /// Smallest first.
@@ -34,12 +33,9 @@ pub enum SortDirection {
 /// The purpose of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Purpose {
-    /// A page.
     #[default]
     Page,
-    /// A stream.
     Stream,
-    /// A download.
     Download,
 }
 

@@ -14,11 +14,9 @@ pub const VALIDATION_ERRORS_MAX: usize = 100;
 pub enum Reason {
     /// The body is no JSON, or no object.
     MalformedJson,
-    /// An unknown field.
     UnknownField,
     /// A field that another field excludes.
     FieldNotApplicable,
-    /// A repeated field.
     DuplicateField,
     /// A value of the wrong JSON type.
     WrongType,
@@ -26,11 +24,8 @@ pub enum Reason {
     OutOfRange,
     /// An unknown word where one of a few is expected.
     UnknownWord,
-    /// An unknown column.
     UnknownColumn,
-    /// A repeated column.
     DuplicateColumn,
-    /// An unknown operator.
     UnknownOperator,
     /// The operator does not suit the column's type.
     OperatorNotApplicable,
@@ -42,7 +37,6 @@ pub enum Reason {
     FilterTooLarge,
     /// The column has no sort index, and the sort is too large for memory.
     SortNotIndexed,
-    /// The cursor is invalid.
     CursorInvalid,
     /// The cursor belongs to another query.
     CursorQueryMismatch,
@@ -55,7 +49,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +85,6 @@ impl fmt::Display for Reason {
 /// A validation error of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationError {
-    /// The reason.
     pub reason: Reason,
     /// JSON pointer into the body (RFC 6901).
     pub pointer: String,
@@ -102,7 +94,6 @@ pub struct ValidationError {
     pub hint: String,
     /// The allowed values, if the list is short.
     pub allowed: Vec<String>,
-    /// The nearest name.
     pub suggestion: Option<String>,
 }
 

@@ -27,7 +27,6 @@ impl Span {
     }
 }
 
-/// A resumable index scan.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexScan<'t> {
     table: &'t Table,

@@ -20,17 +20,12 @@ const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
 /// A field of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// The title.
     Title,
-    /// The tags.
     Tags,
-    /// The description.
     Description,
     /// Names and descriptions of columns.
     Columns,
-    /// The slug.
     Slug,
-    /// The methodology.
     Methodology,
 }
 
@@ -79,17 +74,14 @@ const IMPACT_SCALE: f32 = 65_535.0;
 /// The texts of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocumentText<'d> {
-    /// Its name.
     pub slug: &'d str,
     /// Titles with their languages, if known.
     pub titles: Vec<(Option<Language>, &'d str)>,
     /// Descriptions, likewise.
     pub descriptions: Vec<(Option<Language>, &'d str)>,
-    /// Tags.
     pub tags: Vec<&'d str>,
     /// Column names with descriptions in English and Italian, empty where there is none.
     pub columns: Vec<(&'d str, [&'d str; 2])>,
-    /// Methodology.
     pub methodology: &'d str,
 }
 
@@ -130,7 +122,6 @@ pub(super) struct DocumentTerm {
 /// A dataset without its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Its name.
     pub slug: Box<str>,
     /// Exact names of the dataset: slug and titles, folded.
     pub keys: Vec<String>,

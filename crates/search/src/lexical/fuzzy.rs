@@ -27,7 +27,6 @@ const BEGINS_SO: f32 = 0.7;
 /// A known word that may be meant.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Neighbour {
-    /// The word.
     pub word: Arc<str>,
     /// 0 to 1.
     pub likeness: f32,

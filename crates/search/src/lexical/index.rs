@@ -72,7 +72,6 @@ impl LexicalIndex {
         index
     }
 
-    /// Its documents, by number.
     pub fn documents(&self) -> &[Arc<Document>] {
         &self.documents
     }
@@ -82,7 +81,6 @@ impl LexicalIndex {
         self.by_slug.get(slug).copied()
     }
 
-    /// Its vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }

@@ -54,7 +54,6 @@ pub(super) struct Topic {
     pub wanted: Vec<Wanted>,
 }
 
-/// A question as terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct QuestionTerms {
     /// The language it was read in.
@@ -75,7 +74,6 @@ impl QuestionTerms {
     }
 }
 
-/// Reads questions.
 pub(super) struct QuestionReader<'i> {
     /// Words.
     pub vocabulary: &'i Vocabulary,

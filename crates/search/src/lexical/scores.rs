@@ -113,7 +113,6 @@ impl Scores {
         self.ideal
     }
 
-    /// The largest score.
     pub fn best(&self) -> f32 {
         self.found.iter().map(|document| self.of(*document)).fold(0.0, f32::max)
     }
@@ -242,7 +241,6 @@ impl Sums {
         }
     }
 
-    /// The largest share.
     fn most(&self) -> f32 {
         self.found.iter().filter_map(|document| self.shares.get(at(*document))).copied().fold(0.0, f32::max)
     }

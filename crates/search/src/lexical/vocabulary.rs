@@ -16,7 +16,6 @@ use crate::stop_words::Stop;
 /// The record of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// The folded word.
     pub word: Arc<str>,
     /// Its English stem, if any document or term of the lexicon has it.
     pub english: Option<Term>,
@@ -39,7 +38,6 @@ pub(super) struct Mention {
     pub start: usize,
     /// How many words it covers.
     pub length: usize,
-    /// The concept.
     pub concept: Concept,
 }
 

@@ -57,7 +57,6 @@ pub struct Group {
     pub general: bool,
 }
 
-/// All groups.
 #[derive(Debug, Default)]
 pub struct Lexicon {
     groups: Vec<Group>,

@@ -18,7 +18,6 @@ const CONCEPTS_MAX: usize = 4_096;
 pub struct LexiconError {
     /// Name of the file.
     pub file: String,
-    /// Line, from one.
     pub line: usize,
     /// The expected and the found text.
     pub message: String,

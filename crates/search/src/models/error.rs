@@ -10,24 +10,14 @@ use std::path::PathBuf;
 pub enum ModelError {
     /// A file or folder cannot be read.
     #[error("{}: cannot {action}: {source}", path.display())]
-    Io {
-        /// Which one.
-        path: PathBuf,
-        /// The attempted action.
-        action: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
+    Io { path: PathBuf, action: &'static str, source: io::Error },
     /// A file has an unsupported value.
     #[error("{}: {field}: expected {expected}, found {found}", path.display())]
     Field {
-        /// The file.
         path: PathBuf,
         /// Which part of it.
         field: String,
-        /// The expected value.
         expected: String,
-        /// The found value.
         found: String,
     },
     /// The weights exist only as a Python pickle.
@@ -38,24 +28,13 @@ pub enum ModelError {
          and copy the tokenizer's files)",
         path.display()
     )]
-    PickleOnly {
-        /// The folder.
-        path: PathBuf,
-    },
+    PickleOnly { path: PathBuf },
     /// A trial run of the loaded model failed.
     #[error("{}: the model was loaded but fails on a trial sentence: {reason}", path.display())]
-    Trial {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Trial { path: PathBuf, reason: String },
     /// This program was built without the feature `models`.
     #[error("{}: this program was built without models; build it with `cargo build --release --features models`, or take a package", path.display())]
-    NotBuilt {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotBuilt { path: PathBuf },
 }
 
 /// Why there is no vector or score.
@@ -67,7 +46,6 @@ pub enum InferenceError {
     /// The text could not be cut into tokens.
     #[error("tokenizer: {0}")]
     Tokens(String),
-    /// The computation failed.
     #[error("model: {0}")]
     Computation(String),
 }

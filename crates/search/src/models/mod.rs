@@ -48,17 +48,14 @@ pub enum ModelKind {
 /// The description of a loaded model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDescription {
-    /// Its kind.
     pub kind: ModelKind,
     /// Its folder name, or its name on the Hub.
     pub name: String,
     /// `bert` or `xlm-roberta`.
     pub architecture: &'static str,
-    /// Its fingerprint.
     pub fingerprint: ModelFingerprint,
     /// Numbers that it answers with: those of a vector, or one score.
     pub dimensions: usize,
-    /// Layers.
     pub layers: usize,
     /// Tokens of its vocabulary.
     pub vocabulary: usize,

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Entries of one generation.
 const GENERATION_ENTRIES_MAX: usize = 2_048;
 /// Length limit of a cached question.
 const KEY_LENGTH_BYTES_MAX: usize = 4_096;

@@ -33,16 +33,7 @@ pub enum NeuralError {
     Model(#[from] ModelError),
     /// A folder holds the other kind of model.
     #[error("{folder}: --{flag} expects {expected}, found {found}")]
-    WrongKind {
-        /// The folder.
-        folder: String,
-        /// The flag.
-        flag: &'static str,
-        /// The expected kind.
-        expected: &'static str,
-        /// The found kind.
-        found: &'static str,
-    },
+    WrongKind { folder: String, flag: &'static str, expected: &'static str, found: &'static str },
     /// Threads cannot be had.
     #[error("threads: {0}")]
     Threads(#[from] io::Error),

@@ -25,7 +25,6 @@ pub(super) fn dot_codes(codes: &[i8], query: &[i16]) -> i32 {
     codes.iter().zip(query).map(|(code, query)| i32::from(*code) * i32::from(*query)).sum()
 }
 
-/// The Euclconceptn length.
 #[must_use]
 pub(super) fn length(vector: &[f32]) -> f32 {
     dot(vector, vector).sqrt()

@@ -24,7 +24,6 @@ const DATES: [&str; 9] = [
 ];
 /// What may stand behind a date.
 const TIMES: [&str; 3] = ["", " %H:%M", " %H:%M:%S"];
-/// Ways in all.
 const WAYS: usize = NUMBERS.len() + DATES.len() * TIMES.len();
 /// The ways with a decimal comma, which numbers with a point rule out.
 const WITH_COMMA: [usize; 4] = [0, 1, 3, 5];

@@ -53,7 +53,6 @@ fn refuse(file: &str, expected: &str, found: &str) -> Failure {
     Failure::refused(file, "first bytes", expected, found, "leave --encoding out, or pass another one")
 }
 
-/// A reader of UTF-8.
 #[must_use]
 pub fn to_utf8(raw: impl BufRead + 'static, encoding: Option<&'static Encoding>) -> Box<dyn BufRead> {
     match encoding {

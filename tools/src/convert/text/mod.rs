@@ -66,7 +66,6 @@ pub struct TextOptions {
 #[derive(Debug, Clone)]
 pub struct TextShape {
     pub shape: Shape,
-    /// Whether it has nulls.
     pub nullable: bool,
     /// The place of its first value, for messages.
     pub file: String,

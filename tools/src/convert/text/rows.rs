@@ -27,7 +27,6 @@ pub use crate::convert::text::spill::SpilledFile;
 use crate::convert::text::spill::{OpenFile, spill_failure};
 use crate::failure::Failure;
 
-/// Rows of a batch.
 const BATCH_ROWS_MAX: usize = 65_536;
 /// A batch of texts, and the encoded pages that wait for their file, may take one part in this many of the memory.
 const BATCH_SHARE: u64 = 32;

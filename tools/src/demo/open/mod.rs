@@ -39,7 +39,6 @@ macro_rules! open_table {
 }
 
 impl OpenTable {
-    /// All generated tables.
     pub const ALL: [OpenTable; 16] = [
         open_table!("valdoro-municipalities", region::municipalities),
         open_table!("air-quality-stations", environment::air_stations),

@@ -54,9 +54,7 @@ const PROVINCES: [&str; 4] = ["Tresa", "Porto Sereno", "Montelieve", "Lago Grand
 const FESTIVALS: [&str; 5] = ["olive oil", "chestnut", "patron saint", "regatta", "grape harvest"];
 /// 1 January 2024.
 pub(super) const FIRST_DAY: i32 = 19_723;
-/// Milliseconds of a day.
 pub(super) const DAY_MILLIS: i64 = 86_400_000;
-/// Milliseconds of an hour.
 pub(super) const HOUR_MILLIS: i64 = 3_600_000;
 
 /// Number of municipalities. They are numbered from 1.

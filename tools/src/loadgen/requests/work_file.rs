@@ -30,7 +30,6 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Clone)]
 pub struct WorkFile {
-    /// Its name in messages.
     pub source: String,
     /// The default of `--work`.
     pub mix: Option<String>,

@@ -146,7 +146,6 @@ impl Tally {
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Percentiles {
-    /// The smallest.
     pub min: f64,
     pub mean: f64,
     pub p50: f64,
@@ -156,7 +155,6 @@ pub struct Percentiles {
     pub p99: f64,
     /// 99.9 % are at most this.
     pub p999: f64,
-    /// The largest.
     pub max: f64,
 }
 
@@ -177,7 +175,6 @@ impl Percentiles {
     }
 }
 
-/// Nanoseconds as milliseconds.
 #[must_use]
 pub fn milliseconds(nanos: u64) -> f64 {
     nanos as f64 / 1e6

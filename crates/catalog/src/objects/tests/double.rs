@@ -46,7 +46,6 @@ pub(super) enum Answer {
 
 type Says = dyn Fn(&Asked, usize) -> Answer + Send + Sync;
 
-/// A running double.
 pub(super) struct Double {
     pub(super) address: SocketAddr,
     world: Arc<World>,

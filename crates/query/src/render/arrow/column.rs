@@ -51,7 +51,6 @@ impl<'t> Column<'t> {
         self.number
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &'t str {
         self.name
     }

@@ -148,7 +148,6 @@ impl<'t> ArrowEncoder<'t> {
         &self.schema
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &'t Table {
         self.table

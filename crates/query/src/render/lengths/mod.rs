@@ -34,7 +34,6 @@ pub fn renderer_version(table: &Table) -> u32 {
 
 /// Rows of one chunk: about 400 KB of JSON for sixteen columns.
 pub const RENDER_CHUNK_ROWS: u32 = 1_024;
-/// Chunks of one task.
 const CHUNKS_PER_TASK: u32 = 64;
 
 /// The lengths stored in the file, if this encoding version wrote them.

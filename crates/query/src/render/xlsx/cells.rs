@@ -77,12 +77,10 @@ impl<'t> Column<'t> {
         self.number
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &'t str {
         self.name
     }
 
-    /// Its kind.
     pub(super) fn kind(&self) -> ColumnKind {
         self.kind
     }

@@ -108,7 +108,6 @@ impl<'t> XlsxEncoder<'t> {
         self.package.end(&tally, out);
     }
 
-    /// The table.
     #[must_use]
     pub fn table(&self) -> &'t Table {
         self.table

@@ -22,7 +22,6 @@ use crate::models::{ModelDescription, ModelKind, Reranker, trial_deadline};
 /// Tokens of a passage that are read: its beginning says what it is about, and time grows with length.
 pub const PASSAGE_TOKENS_MAX: usize = 64;
 
-/// A loaded cross-encoder.
 pub struct CrossEncoder {
     description: ModelDescription,
     encoder: Encoder,

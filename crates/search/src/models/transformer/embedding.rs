@@ -22,7 +22,6 @@ use crate::vectors::normalise;
 /// A sentence that every loaded model must be able to read.
 const TRIAL_SENTENCE: &str = "Air quality in cities. La qualità dell'aria nelle città.";
 
-/// A loaded sentence encoder.
 pub struct SentenceModel {
     description: ModelDescription,
     encoder: Encoder,

@@ -24,7 +24,6 @@ impl Fields {
         Self { path, value }
     }
 
-    /// The whole document.
     pub fn whole(&self) -> &Value {
         &self.value
     }

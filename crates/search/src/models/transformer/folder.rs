@@ -28,12 +28,10 @@ const HASH_CHUNK_BYTES: usize = 1024 * 1024;
 pub const CONFIG_FILE: &str = "config.json";
 /// The list of modules of a sentence encoder.
 pub const MODULES_FILE: &str = "modules.json";
-/// Weights in one file.
 pub const WEIGHTS_FILE: &str = "model.safetensors";
 /// Index of the weights, if they are in several files.
 pub const WEIGHTS_INDEX_FILE: &str = "model.safetensors.index.json";
 
-/// A folder that exists.
 #[derive(Debug, Clone)]
 pub struct ModelFolder {
     path: PathBuf,
@@ -59,12 +57,10 @@ impl ModelFolder {
         &self.name
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file of it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

@@ -20,7 +20,6 @@ const MODULE_COUNT_MAX: usize = 8;
 pub enum Pooling {
     /// That of the first token.
     Cls,
-    /// Their mean.
     Mean,
     /// The largest of each number.
     Max,
@@ -54,7 +53,6 @@ pub struct SentenceSettings {
 }
 
 impl SentenceSettings {
-    /// Reads the folder.
     pub fn read(folder: &ModelFolder) -> Result<Self, ModelError> {
         let modules = Modules::read(folder)?;
         let sentence = modules.encoder.optional_json("sentence_bert_config.json")?;

@@ -65,7 +65,6 @@ pub enum Activation {
     Relu,
 }
 
-/// The checked shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncoderSettings {
     pub architecture: Architecture,
