@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_catalog::{CopyCause, CopyFault, Entry, Snapshot};
 use mercato_ledger::Health;
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[

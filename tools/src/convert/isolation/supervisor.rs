@@ -199,11 +199,15 @@ impl<'a> Worker<'a> {
         }
         match outcome {
             Ok(Some(event)) => Ok(event),
-            _ if self.conversion.interruption.is_requested() => {
-                Err(Failure::Cancelled { file: self.conversion.output.display().to_string() })
-            }
+            // A worker that a signal reached alone exits without a word.
+            Ok(None) if status.code() == Some(1) => Err(self.cancelled()),
+            _ if self.conversion.interruption.is_requested() => Err(self.cancelled()),
             Ok(None) => Err(death::failure(status, &words, self.conversion, self.limits, &self.reading)),
             Err(failure) => Err(failure),
         }
+    }
+
+    fn cancelled(&self) -> Failure {
+        Failure::Cancelled { file: self.conversion.output.display().to_string() }
     }
 }

@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mercato::api::percent_encode;
-
 use crate::loadgen::random::Random;
+use mercato_web::percent_encode;
 
 /// Most placeholders of a template.
 pub const PLACEHOLDER_COUNT_MAX: usize = 64;

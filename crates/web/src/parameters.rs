@@ -2,7 +2,7 @@
 //!
 //! Handlers name the parameters of their paths.
 
-use crate::api::errors::{ApiError, ValidationErrorBody};
+use crate::errors::{ApiError, ValidationErrorBody};
 use mercato_base::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
 /// Reads named parameters from the pairs of a target and collects errors.

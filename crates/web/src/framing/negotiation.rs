@@ -2,7 +2,8 @@
 //!
 //! Implements media types and q-values (RFC 9110, section 12.5.1).
 
-use crate::limits::api::ACCEPT_RANGE_COUNT_MAX;
+/// Items examined in one `Accept` or `Accept-Encoding`.
+pub(super) const ACCEPT_RANGE_COUNT_MAX: usize = 32;
 
 /// Selects the preferred offer; `None` when none is acceptable.
 ///

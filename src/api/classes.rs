@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::target::Target;
+use mercato_web::Target;
 
 /// Kinds of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +53,8 @@ fn decoded(target: &str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::routing::router::Guard;
-    use crate::api::routing::routes::{PUBLIC, UNDESCRIBED};
+    use crate::api::route::Guard;
+    use crate::api::routes::{PUBLIC, UNDESCRIBED};
 
     #[test]
     fn knows_routes_that_need_key() {

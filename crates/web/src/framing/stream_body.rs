@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::coding::Encoder;
 use super::connection::Connection;
+use mercato_base::marks::RowMark;
 use mercato_net::limits::WRITE_PIECE_BYTES;
-use mercato_query::render::RowMark;
 
 /// Plain text of one piece of an encoded response, at least: it can be read only as a whole.
 const ENCODED_PIECE_BYTES: usize = 64 * 1024;
@@ -247,7 +247,7 @@ pub fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::framing::coding::Coding;
+    use crate::framing::coding::Coding;
 
     #[test]
     fn frames_chunks_and_marks_end() {

@@ -1,14 +1,14 @@
 //! The table of error codes with their statuses, and the error that every handler returns. Statuses without a code stand
 //! where they are decided: successes, `/healthz` and `/readyz`, and JSON-RPC at `/mcp`.
 //!
-//! Handlers choose an error, and this module gives its form on the wire. Does not depend on routes.
+//! Handlers choose an error, and this module gives its form on the wire.
 
 mod details;
 
 use serde_json::{Map, Value};
 
 use details::reported_count;
-pub use details::{Details, ValidationErrorBody};
+pub use details::{Details, FAULT_COUNT_MAX, ValidationErrorBody};
 
 /// The kind of an error, with its status and code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,12 +252,6 @@ impl ApiError {
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
-    }
-
-    /// Tells a caller with an account that nothing was charged, and its remaining credits.
-    #[must_use]
-    pub fn uncharged(self, credits: u64) -> Self {
-        self.with_header("X-Credits-Charged", "0").with_header("X-Credits-Remaining", credits.to_string())
     }
 
     /// Adds the cause, for the log.

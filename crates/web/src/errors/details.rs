@@ -5,8 +5,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::limits::api::FAULTS_BYTES_MAX;
-use mercato_query::VALIDATION_ERRORS_MAX;
+/// Faults of one response at most.
+pub const FAULT_COUNT_MAX: usize = 100;
+/// Bytes of the faults of one response, except the first one.
+const FAULTS_BYTES_MAX: usize = 64 * 1024;
 
 /// One fault of a request, in the shape of `details.errors[]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -99,5 +101,5 @@ pub(super) fn reported_count(faults: &[ValidationErrorBody]) -> usize {
         bytes = bytes.saturating_add(length);
         bytes <= FAULTS_BYTES_MAX
     };
-    faults.iter().take(VALIDATION_ERRORS_MAX).take_while(fits).count().max(1)
+    faults.iter().take(FAULT_COUNT_MAX).take_while(fits).count().max(1)
 }

@@ -1,136 +1,58 @@
-//! An HTTP request for handlers: id, decoded target, headers, a bounded body and the caller.
+//! An HTTP request for handlers: id, decoded target, headers and a bounded body.
 //!
-//! Wraps and hides the request of tiny_http. Does not depend on routes.
+//! Wraps and hides the request of tiny_http.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 
-use super::errors::{ApiError, ErrorKind, ValidationErrorBody};
-use super::framing::negotiation::choose;
-use super::presented_key::presented_key;
-use super::request_id::RequestId;
-use super::routing::parameters::Parameters;
-use super::routing::router;
-use super::routing::target::{Target, TargetError};
-use crate::access::{Admission, Caller, Permit, TrustedProxies};
+use crate::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use crate::framing::negotiation::choose;
+use crate::method::Method;
+use crate::parameters::Parameters;
+use crate::request_id::RequestId;
+use crate::router;
+use crate::target::{Target, TargetError};
 use mercato_base::clock::Moment;
 use mercato_net::limits::BODY_BYTES_MAX;
 use mercato_net::{ClientWatch, ResponseSocket};
 
-/// Headers with a single value. A repeated one is refused.
-const SINGLE_HEADERS: [&str; 9] = [
-    "X-Api-Key",
-    "Authorization",
-    "Idempotency-Key",
-    "Last-Event-ID",
-    "Range",
-    "If-Range",
-    "If-Modified-Since",
-    "If-Unmodified-Since",
-    "Content-Type",
-];
-
-/// The methods of routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Read.
-    Get,
-    /// Read without the body.
-    Head,
-    /// Ask or change.
-    Post,
-    /// Replace.
-    Put,
-    /// Change in part.
-    Patch,
-    /// Remove.
-    Delete,
-    /// `OPTIONS`.
-    Options,
-    /// Another method.
-    Other,
-}
-
-impl Method {
-    /// The name on the request line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
-            Self::Other => "OTHER",
-        }
-    }
-
-    fn of(method: &tiny_http::Method) -> Self {
-        match method {
-            tiny_http::Method::Get => Self::Get,
-            tiny_http::Method::Head => Self::Head,
-            tiny_http::Method::Post => Self::Post,
-            tiny_http::Method::Put => Self::Put,
-            tiny_http::Method::Patch => Self::Patch,
-            tiny_http::Method::Delete => Self::Delete,
-            tiny_http::Method::Options => Self::Options,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Facts for the request log; handlers fill them in.
-#[derive(Debug, Clone, Default)]
-pub struct LogFields {
-    /// Name of the route, once known.
-    pub route: &'static str,
-    /// The requested dataset.
-    pub dataset: Option<String>,
-    /// Rows returned.
-    pub rows: Option<u64>,
-    /// Credits charged.
-    pub credits: Option<u64>,
-}
-
-/// One request.
-pub struct Incoming {
+/// One request, with what the server knows of it besides HTTP.
+pub struct Incoming<C> {
     raw: tiny_http::Request,
     method: Method,
     target: Option<Target>,
     request_id: RequestId,
     received_at: Moment,
     pattern: &'static str,
-    caller: Option<Caller>,
-    admission: Option<Admission>,
-    held: Option<Permit>,
     socket: ResponseSocket,
-    /// For the request log.
-    pub log: LogFields,
+    /// What the server knows of the request besides HTTP.
+    pub context: C,
 }
 
-impl Incoming {
+impl<C> Incoming<C> {
     /// Takes a request over at `received_at`.
-    pub(super) fn new(raw: tiny_http::Request, socket: ResponseSocket, received_at: Moment) -> Self {
+    pub(crate) fn new(
+        raw: tiny_http::Request,
+        socket: ResponseSocket,
+        received_at: Moment,
+        context: C,
+    ) -> Self {
         Self {
             method: Method::of(raw.method()),
             target: None,
             request_id: RequestId::next(),
             received_at,
             pattern: "",
-            caller: None,
-            admission: None,
-            held: None,
             socket,
-            log: LogFields::default(),
+            context,
             raw,
         }
     }
 
     /// Splits and decodes the target; nothing else of the request needs it before.
-    pub(super) fn parse_target(&mut self) -> Result<(), TargetError> {
+    pub fn parse_target(&mut self) -> Result<(), TargetError> {
         self.target = Some(Target::parse(self.raw.url())?);
         Ok(())
     }
@@ -156,7 +78,7 @@ impl Incoming {
     }
 
     /// Sets the pattern of the route, which names the parameters of the path.
-    pub(super) fn set_pattern(&mut self, pattern: &'static str) {
+    pub fn set_pattern(&mut self, pattern: &'static str) {
         self.pattern = pattern;
     }
 
@@ -176,22 +98,18 @@ impl Incoming {
     }
 
     /// All headers of that name, in their order.
-    pub(super) fn headers(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &str> {
+    pub fn headers(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &str> {
         let headers = self.raw.headers().iter().filter(move |header| header.field.equiv(name));
         headers.map(|header| header.value.as_str())
     }
 
-    /// The header that stands twice and may not.
-    pub(super) fn repeated_header(&self) -> Option<&'static str> {
-        let is_repeated = |name: &&'static str| {
-            let mut found = self.raw.headers().iter().filter(|header| header.field.equiv(name));
-            found.nth(1).is_some()
-        };
-        SINGLE_HEADERS.into_iter().find(is_repeated)
+    /// The first of these headers that is given more than once.
+    pub fn repeated_header(&self, single: &[&'static str]) -> Option<&'static str> {
+        single.iter().copied().find(|name| self.headers(name).nth(1).is_some())
     }
 
     /// Whether the target is `*`.
-    pub(super) fn is_for_the_whole_server(&self) -> bool {
+    pub fn is_for_the_whole_server(&self) -> bool {
         self.raw.url() == "*"
     }
 
@@ -234,32 +152,8 @@ impl Incoming {
         self.received_at
     }
 
-    /// The API key that the request presents, valid or not.
-    pub(super) fn presented_key(&self) -> Option<&str> {
-        presented_key(self.headers("X-Api-Key"), self.headers("Authorization"))
-    }
-
-    /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
-    pub fn caller(&self) -> Result<&Caller, ApiError> {
-        self.caller
-            .as_ref()
-            .ok_or_else(|| ApiError::internal("a route without a key guard asked for its caller"))
-    }
-
-    pub(super) fn set_caller(&mut self, caller: Option<Caller>) {
-        self.caller = caller;
-    }
-
-    pub(super) fn set_held(&mut self, held: Permit) {
-        self.held = Some(held);
-    }
-
-    pub(super) fn set_admission(&mut self, admission: Admission) {
-        self.admission = Some(admission);
-    }
-
     /// Watches the client until its response is out.
-    pub(super) fn watch(&self) -> ClientWatch {
+    pub fn watch(&self) -> ClientWatch {
         self.socket.watch()
     }
 
@@ -300,44 +194,39 @@ impl Incoming {
         })
     }
 
-    /// Address of the client: of the connection, or what a trusted proxy says.
-    pub fn client_address(&self, proxies: &TrustedProxies) -> IpAddr {
-        proxies.client_address(self.socket.facts().peer, self.headers("X-Forwarded-For"))
+    /// Address of the client, or of the proxy before it.
+    pub fn peer(&self) -> IpAddr {
+        self.socket.facts().peer
     }
 
     /// Ends the exchange with tiny_http and returns the facts needed to respond.
-    pub(super) fn into_exchange(self) -> Exchange {
+    pub(crate) fn into_exchange(self) -> Exchange<C> {
         end_exchange(self.raw);
         Exchange {
             method: self.method,
             request_id: self.request_id,
-            admission: self.admission,
             socket: self.socket,
-            log: self.log,
-            _held: self.held,
+            context: self.context,
         }
     }
 }
 
-/// A request that a handler has seen, and that has no response yet. It counts as running until this is dropped.
-pub(super) struct Exchange {
-    pub(super) method: Method,
-    pub(super) request_id: RequestId,
-    /// The remaining requests of the caller in the minute and the day.
-    pub(super) admission: Option<Admission>,
+/// A request that a handler has seen, and that has no response yet.
+pub(crate) struct Exchange<C> {
+    pub(crate) method: Method,
+    pub(crate) request_id: RequestId,
     /// The client's socket, for the response.
-    pub(super) socket: ResponseSocket,
-    pub(super) log: LogFields,
-    _held: Option<Permit>,
+    pub(crate) socket: ResponseSocket,
+    pub(crate) context: C,
 }
 
 /// Ends an exchange with tiny_http without a response: that goes out through the client's own socket.
-pub(super) fn end_exchange(raw: tiny_http::Request) {
+pub(crate) fn end_exchange(raw: tiny_http::Request) {
     drop(raw.into_writer());
 }
 
 /// The first header of that name.
-pub(super) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
+pub(crate) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
     raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
 }
 
@@ -357,7 +246,7 @@ fn body_too_large() -> ApiError {
         .with_fact("limit", BODY_BYTES_MAX)
 }
 
-pub(super) fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
+pub(crate) fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
     ApiError::new(ErrorKind::UnsupportedMediaType, message).with_reason(reason, hint)
 }
 

@@ -7,8 +7,7 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::negotiation::parse_quality;
-use crate::limits::api::ACCEPT_RANGE_COUNT_MAX;
+use super::negotiation::{ACCEPT_RANGE_COUNT_MAX, parse_quality};
 
 /// Level of gzip: the fastest that still finds repetitions.
 const GZIP_LEVEL: u32 = 1;

@@ -1,23 +1,34 @@
 //! An HTTP response before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
 //!
-//! `wire` adds the fixed headers of every response. Does not depend on routes.
+//! `wire` adds the headers that every response has.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::errors::ApiError;
-use super::framing::buffer::ResponseBuffer;
-use super::framing::coding::{self, Coding};
-use super::framing::conditional::{Conditions, Validators, Verdict, not_expected};
-use super::framing::stream_body::StreamBody;
-use super::incoming::Incoming;
-use crate::limits::api::ENCODED_BODY_BYTES_MIN;
+use crate::errors::ApiError;
+use crate::framing::buffer::ResponseBuffer;
+use crate::framing::coding::{self, Coding};
+use crate::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use crate::framing::stream_body::StreamBody;
+use crate::incoming::Incoming;
 use mercato_base::clock::Moment;
-use mercato_ledger::Durable;
+
+/// Shortest body that is encoded: encoding a shorter one would save no packet.
+const ENCODED_BODY_BYTES_MIN: usize = 1400;
+
+/// Something that must be durable before a response is sent.
+pub trait Durable: Send {
+    /// Whether there is nothing to wait for.
+    fn is_done(&self) -> bool;
+    /// Waits until it is durable. On an error the response must not be sent, and this one is.
+    fn wait(self: Box<Self>) -> Result<(), ApiError>;
+    /// Runs `next` when it is durable, or with an error; on any thread.
+    fn then(self: Box<Self>, next: Box<dyn FnOnce(Result<(), ApiError>) + Send>);
+}
 
 /// The body.
-pub(super) enum Body {
+pub(crate) enum Body {
     /// JSON up to and including `data` or `error`; the tail with `meta` is added when the response is sent.
     Envelope(ResponseBuffer),
     /// Bytes of another media type.
@@ -33,22 +44,22 @@ pub(super) enum Body {
 /// The fields of `meta` beyond the three of every response.
 #[derive(Debug, Clone, Default)]
 pub struct MetaExtras {
-    /// Credits charged for this response, and credits left.
-    pub credits: Option<(u64, u64)>,
+    /// A further member, as JSON: `"name":value`.
+    pub member: Option<String>,
     /// Warnings for people who read the response.
     pub warnings: Vec<String>,
 }
 
 /// A response.
 pub struct Response {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
-    pub(super) body: Body,
-    pub(super) meta: MetaExtras,
-    pub(super) coding: Option<Coding>,
-    pub(super) cause: Option<String>,
-    /// The operation that must be durable before the response is sent.
-    pub(super) durable: Option<Durable>,
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
+    pub(crate) body: Body,
+    pub(crate) meta: MetaExtras,
+    pub(crate) coding: Option<Coding>,
+    pub(crate) cause: Option<String>,
+    /// What must be durable before the response is sent.
+    pub(crate) durable: Option<Box<dyn Durable>>,
 }
 
 impl Response {
@@ -131,7 +142,7 @@ impl Response {
     /// Encodes the body in the client's preferred coding if that pays. A body with a tag stays as it is, because a
     /// tag belongs to one coding.
     #[must_use]
-    pub fn encoded_for(self, request: &Incoming) -> Self {
+    pub fn encoded_for<C>(self, request: &Incoming<C>) -> Self {
         let worth_it = match &self.body {
             Body::Envelope(buffer) | Body::Raw(buffer) => buffer.body().len() >= ENCODED_BODY_BYTES_MIN,
             Body::Absent | Body::Described(_) | Body::Stream { .. } => false,
@@ -143,10 +154,17 @@ impl Response {
         self.with_coding(wanted)
     }
 
-    /// Sends nothing before an operation of the books is durable.
+    /// Sends nothing before that is durable.
     #[must_use]
-    pub fn when(mut self, durable: Durable) -> Self {
-        self.durable = Some(durable);
+    pub fn when(mut self, durable: impl Durable + 'static) -> Self {
+        self.durable = Some(Box::new(durable));
+        self
+    }
+
+    /// Adds the cause of a refusal, for the log.
+    #[must_use]
+    pub fn with_cause(mut self, cause: Option<String>) -> Self {
+        self.cause = cause;
         self
     }
 
@@ -156,7 +174,7 @@ impl Response {
         struct ErrorBody<'a> {
             code: &'static str,
             message: &'a str,
-            details: Option<&'a super::errors::Details>,
+            details: Option<&'a crate::errors::Details>,
         }
         let (status, code) = error.kind().wire();
         let body = ErrorBody { code, message: error.message(), details: error.details() };
@@ -199,12 +217,11 @@ impl Response {
         self
     }
 
-    /// Puts the credits of this answer into `meta` and into the headers of query answers.
+    /// Adds a member to `meta`, as JSON: `"name":value`.
     #[must_use]
-    pub fn with_credits(mut self, charged: u64, remaining: u64) -> Self {
-        self.meta.credits = Some((charged, remaining));
-        self.with_header("X-Credits-Charged", charged.to_string())
-            .with_header("X-Credits-Remaining", remaining.to_string())
+    pub fn with_meta(mut self, member: String) -> Self {
+        self.meta.member = Some(member);
+        self
     }
 
     /// Adds a sentence to `meta.warnings`; to the header `X-Warnings` where the body has no `meta`.
@@ -221,7 +238,12 @@ impl Response {
     /// Lets caches keep the answer: adds validators over the body so far. Becomes a 304 where the client holds it, and a
     /// 412 where the client expects another one.
     #[must_use]
-    pub fn public(self, request: &Incoming, last_modified: Moment, cache_control: &'static str) -> Self {
+    pub fn public<C>(
+        self,
+        request: &Incoming<C>,
+        last_modified: Moment,
+        cache_control: &'static str,
+    ) -> Self {
         let mut encoded = self.encoded_for(request);
         let (Body::Envelope(buffer) | Body::Raw(buffer)) = &encoded.body else { return encoded };
         let conditions = Conditions::of(request);
@@ -245,7 +267,7 @@ impl Response {
     }
 
     /// Bytes that the response takes in memory, its head included.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         match &self.body {
             Body::Envelope(buffer) | Body::Raw(buffer) => buffer.memory(),
             Body::Absent | Body::Described(_) | Body::Stream { .. } => 0,
@@ -257,7 +279,7 @@ impl Response {
         self.status
     }
 
-    pub(super) fn has_header(&self, name: &str) -> bool {
+    pub(crate) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|(present, _)| present.eq_ignore_ascii_case(name))
     }
 }

@@ -16,7 +16,6 @@ impl Connection for ResponseWriter {
     }
 }
 
-#[cfg(test)]
 impl Connection for Vec<u8> {
     fn taken(&self) -> u64 {
         u64::try_from(self.len()).unwrap_or(u64::MAX)

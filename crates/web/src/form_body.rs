@@ -2,14 +2,14 @@
 //!
 //! Does not depend on fields or pages.
 
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::{Incoming, unsupported, validation_error};
-use super::routing::target::{Target, TargetError};
+use crate::errors::{ApiError, ErrorKind};
+use crate::incoming::{Incoming, unsupported, validation_error};
+use crate::target::{Target, TargetError};
 
 /// Media type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-impl Incoming {
+impl<C> Incoming<C> {
     /// The body of a form that a browser sends, as names and values: refuses other media types with 415, and bodies above
     /// `bytes_max` with 413.
     pub fn read_form(&mut self, bytes_max: usize) -> Result<Vec<(String, String)>, ApiError> {

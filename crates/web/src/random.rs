@@ -1,6 +1,6 @@
 //! Random bytes for keys, tokens and salts.
 
-use super::errors::ApiError;
+use crate::errors::ApiError;
 
 /// Bytes from the operating system.
 pub fn random_bytes<const N: usize>() -> Result<[u8; N], ApiError> {

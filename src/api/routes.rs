@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use super::router::{Route, Router};
+use super::route::Route;
 use crate::access::RateLimits;
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::{graph, list, metadata, related, search, stats, tags};
 use crate::api::handlers::discovery::{self, croissant};
 use crate::api::handlers::operator::{self, admin};
 use crate::api::handlers::query::{self, estimate};
 use crate::api::handlers::streams::{download, stream};
 use crate::api::handlers::{account, console, health, mcp, payments};
-use crate::api::incoming::Incoming;
 use crate::api::listener_kind::{AdminHosts, ListenerKind};
-use crate::api::response::Response;
 use crate::api::service::Service;
-use mercato_net::Slots;
+use mercato_web::{ApiError, Response};
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
 pub const PUBLIC: &[&[Route]] = &[
@@ -42,6 +40,9 @@ pub const PUBLIC: &[&[Route]] = &[
 /// payment providers know what they send.
 pub const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
+/// Tables of the operator's side.
+const OPERATOR: &[&[Route]] = &[health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
+
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
 
@@ -55,26 +56,21 @@ pub struct Pages {
 }
 
 /// The public API and the pages beside it.
-pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pages: Pages) -> Service {
-    let tables: Vec<&[Route]> = pages.routes.iter().chain(PUBLIC).chain(UNDESCRIBED).copied().collect();
-    Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
+pub fn public_service(app: Arc<App>, limits: &RateLimits, pages: Pages) -> Service {
+    let tables = pages.routes.iter().chain(PUBLIC).chain(UNDESCRIBED);
+    Service::new(app, tables.copied().flatten().copied(), ListenerKind::public(limits), Some(pages.refusal))
 }
 
 /// Metrics and health, for Prometheus: whoever reaches it learns figures and slugs, and can change nothing.
-pub fn metrics_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
-    let hosts = AdminHosts::Any;
-    Service::new(
-        app,
-        Router::new(&[health::ROUTES, operator::METRICS]),
-        ListenerKind::Operator { hosts },
-        slots,
-    )
+pub fn metrics_service(app: Arc<App>) -> Service {
+    let tables = [health::ROUTES, operator::METRICS];
+    let kind = ListenerKind::Operator { hosts: AdminHosts::Any };
+    Service::new(app, tables.into_iter().flatten().copied(), kind, None)
 }
 
 /// The operator's side, with its pages.
-pub fn admin_service(app: Arc<App>, hosts: AdminHosts, slots: Arc<Slots>, pages: Pages) -> Service {
-    let own: [&[Route]; 4] = [health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
-    let tables: Vec<&[Route]> = pages.routes.iter().copied().chain(own).collect();
-    Service::new(app, Router::new(&tables), ListenerKind::Operator { hosts }, slots)
-        .with_refusals(pages.refusal)
+pub fn admin_service(app: Arc<App>, hosts: AdminHosts, pages: Pages) -> Service {
+    let tables = pages.routes.iter().chain(OPERATOR);
+    let kind = ListenerKind::Operator { hosts };
+    Service::new(app, tables.copied().flatten().copied(), kind, Some(pages.refusal))
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::coding::Coding;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
+use crate::errors::{ApiError, ErrorKind};
+use crate::incoming::Incoming;
 use mercato_base::clock::Moment;
 
 /// Entity tags examined in one conditional header.
@@ -94,7 +94,7 @@ pub struct Conditions {
 
 impl Conditions {
     /// Reads the four headers.
-    pub fn of(request: &Incoming) -> Self {
+    pub fn of<C>(request: &Incoming<C>) -> Self {
         let date = |name| request.header(name).and_then(unix_seconds);
         Self {
             if_match: request.list("If-Match").map(Cow::into_owned),
@@ -128,7 +128,7 @@ pub fn not_expected(validators: &Validators) -> ApiError {
 }
 
 /// Refuses `If-Match` where responses have no tag. `*` matches any response.
-pub fn refuse_tags(request: &Incoming) -> Result<(), ApiError> {
+pub fn refuse_tags<C>(request: &Incoming<C>) -> Result<(), ApiError> {
     match request.list("If-Match") {
         Some(list) if list.trim() != "*" => {
             let message = "If-Match names a tag, and this answer has none";

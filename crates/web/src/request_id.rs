@@ -23,17 +23,17 @@ thread_local! {
 
 /// The identifier of a request, as text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RequestId([u8; Hyphenated::LENGTH]);
+pub struct RequestId([u8; Hyphenated::LENGTH]);
 
 impl RequestId {
     /// A new, unique id.
-    pub(super) fn next() -> Self {
+    pub(crate) fn next() -> Self {
         let mut text = [0; Hyphenated::LENGTH];
         POOL.with_borrow_mut(Pool::next).unwrap_or_else(Uuid::new_v4).hyphenated().encode_lower(&mut text);
         Self(text)
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         // A UUID is ASCII.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

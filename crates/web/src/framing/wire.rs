@@ -1,6 +1,6 @@
 //! Responses as bytes: status line, the headers of every response, the tail of the envelope, one write.
 //!
-//! Owns the framing and the fixed headers. Does not depend on routes.
+//! Owns the framing and the fixed headers.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,20 +12,26 @@ use serde_json::json;
 use super::buffer::ResponseBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
-use crate::access::{Admission, LimitStatus};
-use crate::api::errors::reason_phrase;
-use crate::api::incoming::Exchange;
-use crate::api::listener_kind::ListenerKind;
-use crate::api::request_id::RequestId;
-use crate::api::response::{Body, MetaExtras, Response};
+use crate::errors::reason_phrase;
+use crate::request_id::RequestId;
+use crate::response::{Body, MetaExtras, Response};
 use mercato_base::clock::Moment;
-use mercato_net::{RequestFacts, ResponseWriter};
+use mercato_net::{RequestFacts, ResponseSocket, ResponseWriter};
 
-/// Headers that scripts of other origins may read.
-pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
-    Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
-    X-Pagination-Mode, X-Total-Rows, X-Total-Rows-At-Least, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
-    X-Credits-Warning, X-Warnings, Idempotent-Replayed";
+/// Headers that a server adds to each response to a request.
+pub trait OwnHeaders {
+    /// Appends whole lines, by [`push_field`].
+    fn push_to(&self, head: &mut Vec<u8>);
+}
+
+/// What all responses of one listener have in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Common {
+    /// Whole header lines.
+    pub headers: Vec<u8>,
+    /// Whether bodies are compressed for clients that accept it.
+    pub encodes: bool,
+}
 
 /// Facts about a sent response, for the log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,36 +46,37 @@ pub struct Sent {
 
 /// Sends the answer through the client's own socket. `elapsed` and `now` are the duration and the moment that the answer
 /// names as its own.
-pub fn send(
-    exchange: Exchange,
+pub(crate) fn send(
+    socket: ResponseSocket,
+    request_id: &str,
+    own: &dyn OwnHeaders,
     mut response: Response,
-    listener_kind: &ListenerKind,
+    common: &Common,
     elapsed: Duration,
     now: Moment,
 ) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
-        write_meta(buffer.sink(), exchange.request_id.as_str(), now, elapsed, &response.meta);
+        write_meta(buffer.sink(), request_id, now, elapsed, &response.meta);
     }
     encode_body(&mut response);
-    let mut facts = exchange.socket.facts();
+    let mut facts = socket.facts();
     let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
     facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
-    let (request_id, admission) = (exchange.request_id, exchange.admission.as_ref());
-    begin_head(&mut head, &response, request_id.as_str(), now, admission, listener_kind);
+    begin_head(&mut head, &response, request_id, now, own, common);
     head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
             head.extend_from_slice(b"\r\n");
-            write_whole(exchange, head, 0, 0)
+            write_whole(socket, head, 0, 0)
         }
         Body::Described(length) => {
             push_length(&mut head, length);
-            write_whole(exchange, head, 0, 0)
+            write_whole(socket, head, 0, 0)
         }
-        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(exchange, head, buffer),
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(socket, head, buffer),
         Body::Stream { body, length } => {
-            let sent = send_stream(exchange, head, length, facts, response.coding, body);
+            let sent = send_stream(socket, head, length, facts, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
@@ -86,7 +93,7 @@ fn connection_line(facts: RequestFacts) -> &'static [u8] {
 
 /// Sends a stream. HTTP/1.0 has no chunks: without a length, the end of the connection ends the body.
 fn send_stream(
-    exchange: Exchange,
+    socket: ResponseSocket,
     mut head: Vec<u8>,
     length: Option<u64>,
     facts: RequestFacts,
@@ -104,9 +111,9 @@ fn send_stream(
         None => head.extend_from_slice(b"\r\n"),
     }
     if facts.is_head {
-        return Ok(write_whole(exchange, head, 0, 0));
+        return Ok(write_whole(socket, head, 0, 0));
     }
-    let mut writer = exchange.socket.into_writer(facts.closes);
+    let mut writer = socket.into_writer(facts.closes);
     let sent = write_stream(&mut writer, &head, framing, coding, body)?;
     // Dropping the writer cuts an incomplete response.
     let broken = sent.broken || writer.finish().is_err();
@@ -133,15 +140,15 @@ fn encode_body(response: &mut Response) {
     }
 }
 
-fn send_buffer(exchange: Exchange, mut head: Vec<u8>, buffer: ResponseBuffer) -> Sent {
-    let (length, with_body) = (buffer.body().len(), !exchange.socket.facts().is_head);
+fn send_buffer(socket: ResponseSocket, mut head: Vec<u8>, buffer: ResponseBuffer) -> Sent {
+    let (length, with_body) = (buffer.body().len(), !socket.facts().is_head);
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
-    write_whole(exchange, bytes, start, if with_body { length } else { 0 })
+    write_whole(socket, bytes, start, if with_body { length } else { 0 })
 }
 
-fn write_whole(exchange: Exchange, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
-    let outcome = exchange.socket.send_page(bytes, start);
+fn write_whole(socket: ResponseSocket, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
+    let outcome = socket.send_page(bytes, start);
     Sent { body_bytes, stream: None, broken: outcome.is_err() }
 }
 
@@ -170,15 +177,15 @@ fn write_stream(
 /// A response to bytes that never became a request.
 pub fn standalone(
     response: Response,
-    admission: Option<&Admission>,
+    own: &dyn OwnHeaders,
     now: Moment,
-    listener_kind: &ListenerKind,
+    common: &Common,
     with_body: bool,
 ) -> Vec<u8> {
     let id = RequestId::next();
     let request_id = id.as_str();
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request_id, now, admission, listener_kind);
+    begin_head(&mut head, &response, request_id, now, own, common);
     let body = standalone_envelope(response, request_id, now);
     head.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
     if with_body {
@@ -192,8 +199,8 @@ fn begin_head(
     response: &Response,
     request_id: &str,
     now: Moment,
-    admission: Option<&Admission>,
-    listener_kind: &ListenerKind,
+    own: &dyn OwnHeaders,
+    common: &Common,
 ) {
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
@@ -202,14 +209,8 @@ fn begin_head(
     head.extend_from_slice(b"\r\nServer: mercato\r\nX-Content-Type-Options: nosniff\r\n");
     push_date(head, now);
     push_field(head, "X-Request-Id", request_id);
-    if let ListenerKind::Public { policy } = listener_kind {
-        head.extend_from_slice(b"Access-Control-Allow-Origin: *\r\n");
-        push_field(head, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
-        if !policy.is_empty() {
-            push_field(head, "RateLimit-Policy", policy);
-        }
-        admission.into_iter().for_each(|admission| push_rate_limit(head, admission));
-    }
+    head.extend_from_slice(&common.headers);
+    own.push_to(head);
     if !response.has_header("Cache-Control") {
         head.extend_from_slice(b"Cache-Control: no-store\r\n");
     }
@@ -220,8 +221,7 @@ fn begin_head(
         push_field(head, name, value);
     }
     // An encodable body varies with `Accept-Encoding`, even when sent plain.
-    let encodes =
-        matches!(listener_kind, ListenerKind::Public { .. }) && !matches!(response.body, Body::Absent);
+    let encodes = common.encodes && !matches!(response.body, Body::Absent);
     let encodes = (encodes || response.has_header("ETag")).then_some("Accept-Encoding");
     let others = response.headers.iter().filter(|(name, _)| *name == "Vary").map(|(_, value)| &**value);
     push_list(head, "Vary", encodes.into_iter().chain(others));
@@ -247,19 +247,6 @@ fn push_date(head: &mut Vec<u8>, now: Moment) {
     drop(write!(head, "Date: {}\r\n", HttpDate::from(UNIX_EPOCH + since_epoch)));
 }
 
-fn push_rate_limit(head: &mut Vec<u8>, admission: &Admission) {
-    let mut before = "RateLimit: ";
-    for (name, standing) in [("minute", &admission.minute), ("day", &admission.day)] {
-        let Some(LimitStatus { remaining, reset_seconds, .. }) = standing else { continue };
-        // Writing to a vector does not fail.
-        drop(write!(head, "{before}\"{name}\";r={remaining};t={reset_seconds}"));
-        before = ", ";
-    }
-    if before == ", " {
-        head.extend_from_slice(b"\r\n");
-    }
-}
-
 /// The envelope of an error inside a stream.
 pub fn standalone_envelope(response: Response, request_id: &str, now: Moment) -> Vec<u8> {
     let Body::Envelope(mut buffer) = response.body else { return Vec::new() };
@@ -274,12 +261,9 @@ fn write_meta(sink: &mut Vec<u8>, request_id: &str, now: Moment, elapsed: Durati
     sink.extend_from_slice(now.rfc3339().as_bytes());
     sink.extend_from_slice(br#"","durationMs":"#);
     sink.extend_from_slice(itoa::Buffer::new().format(elapsed.as_millis()).as_bytes());
-    if let Some((charged, remaining)) = extras.credits {
-        sink.extend_from_slice(br#","credits":{"charged":"#);
-        sink.extend_from_slice(itoa::Buffer::new().format(charged).as_bytes());
-        sink.extend_from_slice(br#","remaining":"#);
-        sink.extend_from_slice(itoa::Buffer::new().format(remaining).as_bytes());
-        sink.push(b'}');
+    if let Some(member) = &extras.member {
+        sink.push(b',');
+        sink.extend_from_slice(member.as_bytes());
     }
     if !extras.warnings.is_empty() {
         sink.extend_from_slice(br#","warnings":"#);
