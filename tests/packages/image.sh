@@ -34,27 +34,36 @@ print("\n".join(config["Entrypoint"]), file=open(f"{sys.argv[1]}.entrypoint", "w
 print("\n".join(config["Healthcheck"]["Test"][1:]), file=open(f"{sys.argv[1]}.health", "w"))
 END
 
-# Started as its configuration says, in a network of its own. chroot isolation makes no namespace of processes.
+# Started as its configuration says, in a network of its own.
 mapfile -t entrypoint <"$folder/image.json.entrypoint"
 mapfile -t health <"$folder/image.json.health"
 container=$(buildah from --pull-never mercato)
-mounted=$(buildah mount "$container")
+inside() { buildah run --user 10001 "$container" -- "$@"; }
+# The process of that name among the descendants of another.
+named() {
+    local process
+    for process in $(pgrep --parent "$2"); do
+        if [[ $(cat "/proc/$process/comm") == "$1" ]]; then echo "$process"; else named "$1" "$process"; fi
+    done
+}
 start() {
     ip link set lo up
-    chroot --userspec=10001:10001 "$mounted" "${entrypoint[@]}" >"$folder/log" &
-    server=$!
-    for _ in $(seq 100); do
-        chroot --userspec=10001:10001 "$mounted" "${health[@]}" && break
-        sleep 0.1
+    inside "${entrypoint[@]}" >"$folder/log" 2>&1 &
+    local server=$!
+    for _ in $(seq 60); do
+        inside "${health[@]}" 2>/dev/null && break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.5
     done
-    chroot --userspec=10001:10001 "$mounted" "${health[@]}"
+    inside "${health[@]}" || { cat "$folder/log"; return 1; }
     curl --silent --fail http://127.0.0.1:9464/metrics | grep '^mercato_ledger_serving 1$'
-    chroot --userspec=10001:10001 "$mounted" mercato-tools account create --name ACME --data /var/lib/mercato
-    kill -TERM "$server"
+    inside mercato-tools account create --name ACME --data /var/lib/mercato
+    kill -TERM "$(named mercato "$server")"
     wait "$server"
+    grep '"message":"stopped"' "$folder/log"
 }
-export mounted folder
-export -f start
-unshare --net bash -euo pipefail -c "$(declare -p entrypoint health); start"
+# Both parts are functions of this script, so the shell in that network is told of them.
+unshare --net bash -euo pipefail -c "$(declare -p entrypoint health container folder); $(declare -f buildah inside named start); start"
+mounted=$(buildah mount "$container")
 size=$(du -s --block-size=1M "$mounted" | cut -f 1)
 printf 'image: %d MiB, of which the base is %d\n' "$size" "$(($(stat -c %s "$folder/base.tar") >> 20))"
