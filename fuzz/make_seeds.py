@@ -26,7 +26,6 @@ def main() -> None:
     write("store_file", store_files())
     write("ledger_ops", ledger_histories())
     write("parquet_convert", parquet_files())
-    write("page_header", page_headers())
     write("text_convert", text_files())
 
 
@@ -181,34 +180,6 @@ def ledger_histories() -> dict[str, bytes]:
     # Counters from 0 upwards, so that every kind of step comes in order.
     seeds["steps"] = bytes(value for step in range(17) for value in (step, 1, 40, 0, 7, 3))
     return seeds
-
-
-def page_headers() -> dict[str, bytes]:
-    """The first byte is the physical type; valid headers with three values, some with unknown fields."""
-    values = struct.pack("<3q", 1, 2, 3)
-    texts = b"".join(struct.pack("<I", len(text)) + text for text in (b"a", b"bc", b""))
-
-    def page(body: bytes, encoding: int = 0, unknown: bytes = b"") -> bytes:
-        size = bytes([len(body) * 2])
-        data = bytes([0x15, 6, 0x15, encoding * 2, 0x15, 6, 0x15, 6, 0])
-        return b"\x15\0\x15" + size + b"\x15" + size + b"\x2c" + data + unknown + b"\0" + body
-
-    def second(body: bytes) -> bytes:
-        size = bytes([len(body) * 2])
-        data = bytes([0x15, 6, 0x15, 0, 0x15, 6, 0x15, 0, 0x15, 0, 0x15, 0, 0x12, 0])
-        return b"\x15\x06\x15" + size + b"\x15" + size + b"\x5c" + data + b"\0" + body
-
-    keys = struct.pack("<2q", 10, 20)
-    dictionary = b"\x15\x04\x15\x20\x15\x20\x4c\x15\x04\x15\x04\0\0" + keys
-    return {
-        "numbers": b"\x02" + page(values),
-        "texts": b"\x06" + page(texts),
-        "second-version": b"\x02" + second(values),
-        "dictionary": b"\x02" + dictionary + page(b"\x01\x06\x01", 2),
-        "unknown-list": b"\x02" + page(values, unknown=b"\xa9\x37" + bytes(24)),
-        "unknown-map": b"\x02" + page(values, unknown=b"\xab\x01\x58\x02\x01x"),
-        "unknown-struct": b"\x02" + page(values, unknown=b"\xac\x15\x02\x18\x02hi\0"),
-    }
 
 
 def parquet_files() -> dict[str, bytes]:

@@ -44,9 +44,12 @@ run_target() {
     local target=$1 log=target/$1.log dictionary=()
     mkdir -p "corpus/$target" "artifacts/$target"
     [[ -f dictionaries/$target.dict ]] && dictionary=("-dict=dictionaries/$target.dict")
-    if ! "target/$host/release/$target" "corpus/$target" "seeds/$target" "${dictionary[@]}" "-timeout=$timeout_seconds" \
-        "-rss_limit_mb=$memory_mebibytes" "-max_len=65536" "-max_total_time=$seconds" "-seed=${FUZZ_SEED:-0}" \
-        "-artifact_prefix=artifacts/$target/" -print_final_stats=1 -close_fd_mask=1 >"$log" 2>&1; then
+    local limits=("-timeout=$timeout_seconds" "-rss_limit_mb=$memory_mebibytes" "-max_len=65536")
+    # A decoder that takes too much ends the worker of a conversion, and here a process of its own.
+    [[ $target == parquet_convert ]] && limits+=("-fork=1" "-ignore_ooms=1" "-ignore_timeouts=1")
+    if ! "target/$host/release/$target" "corpus/$target" "seeds/$target" "${dictionary[@]}" "${limits[@]}" \
+        "-max_total_time=$seconds" "-seed=${FUZZ_SEED:-0}" "-artifact_prefix=artifacts/$target/" -print_final_stats=1 \
+        -close_fd_mask=1 >"$log" 2>&1; then
         tail -n 40 "$log"
         echo "$target: a finding; see fuzz/artifacts/$target" >&2
         return 1

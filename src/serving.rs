@@ -33,7 +33,7 @@ use mercato_catalog::releases::{Mirror, Prepared};
 use mercato_catalog::{Catalog, CatalogError, DataDirectory};
 use mercato_database::DatabaseAddress;
 use mercato_ledger::{FreePlan, Ledger, LedgerOptions};
-use mercato_net::{ClassPlan, ListenAddress, Slots};
+use mercato_net::{ClassPlan, ListenAddress};
 use mercato_payments::Reconciler;
 use mercato_people::mail::MailThread;
 use mercato_query::render::ParallelEncoder;
@@ -291,7 +291,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
         needs_key,
         is_public: true,
     };
-    listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots, site::PAGES))
+    listen(plan, app, public_service(Arc::clone(app), limits, site::PAGES))
 }
 
 /// The operator's side, and the listener for Prometheus where one is wanted.
@@ -309,7 +309,7 @@ fn start_metrics(address: SocketAddr, settings: &Settings, app: &Arc<App>) -> Re
         needs_key: |_| false,
         is_public: false,
     };
-    listen(plan, app, |slots| metrics_service(Arc::clone(app), slots))
+    listen(plan, app, metrics_service(Arc::clone(app)))
 }
 
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
@@ -328,14 +328,10 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         ListenAddress::Tcp(_) => AdminHosts::Own(settings.admin_host.clone()),
         ListenAddress::Unix(_) => AdminHosts::Any,
     };
-    listen(plan, app, |slots| admin_service(Arc::clone(app), hosts, slots, site::OPERATOR_PAGES))
+    listen(plan, app, admin_service(Arc::clone(app), hosts, site::OPERATOR_PAGES))
 }
 
-fn listen(
-    plan: FrontPlan,
-    app: &Arc<App>,
-    service: impl FnOnce(Arc<Slots>) -> Service,
-) -> Result<Front, StartError> {
+fn listen(plan: FrontPlan, app: &Arc<App>, service: Service) -> Result<Front, StartError> {
     let address = plan.address.clone();
     Front::start(plan, app, service).map_err(|source| StartError::Listen { address, source })
 }

@@ -24,6 +24,7 @@ use mercato_net::{
 };
 use mercato_query::render::ParallelEncoder;
 use mercato_search::Search;
+use mercato_web::Pipeline;
 use socket2::Socket;
 use tempfile::TempDir;
 use tiny_http::{Header, TestRequest};
@@ -37,7 +38,7 @@ const PAUSE_SECONDS: i64 = 1;
 
 /// A server of which one part is missing: the event loop.
 pub struct Shop {
-    service: Arc<Service>,
+    pipeline: Arc<Pipeline<Service>>,
     ledger: Arc<Ledger>,
     account: AccountHandle,
     key: String,
@@ -104,7 +105,10 @@ impl Shop {
         let slots = Arc::clone(bound.slots());
         let classifier = Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer)));
         Shop {
-            service: Arc::new(public_service(app, &limits, Arc::clone(&slots), mercato::site::PAGES)),
+            pipeline: Arc::new(Pipeline::new(
+                public_service(app, &limits, mercato::site::PAGES),
+                Arc::clone(&slots),
+            )),
             ledger,
             account,
             key,
@@ -170,7 +174,7 @@ impl Shop {
         head.extend_from_slice(b"\r\n\r\n");
         let raw = from_head(head);
         self.parser.next();
-        self.service.answer(raw);
+        self.pipeline.answer(raw);
         let mut received = 0;
         while let Ok(length @ 1..) = self.client.read(&mut self.received) {
             received += length;

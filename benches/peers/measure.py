@@ -354,7 +354,6 @@ def start_times(target: Target, work: Work, effort: Effort, turn: machine.Turn) 
         turn.take()
         began = time.perf_counter()
         target.launch()
-        machine.prioritise(target.processes(), machine.PRIORITY_IN_TURN)
         connection = client.Client(target.address, ANSWER_SECONDS_MAX)
         asked = target.asked(work, work.variants[0])
         assert asked is not None, "every server answers W1"

@@ -63,7 +63,6 @@ def timed(command: list[str | Path], log: Path) -> Spent:
     with log.open("wb") as sink:
         began = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True)
-        machine.prioritise([process.pid], machine.PRIORITY_IN_TURN)
         with machine.PeakMemory([process.pid]) as peak:
             _, code, usage = os.wait4(process.pid, 0)
             seconds = time.monotonic() - began

@@ -11,8 +11,6 @@ pub mod ledger_ops;
 mod model;
 #[path = "../../tests/engine/naive.rs"]
 mod naive;
-pub mod page_header;
-pub mod page_mutations;
 pub mod parquet_convert;
 pub mod query_body;
 pub mod release_head;
@@ -25,7 +23,6 @@ pub mod store_file;
 mod stored;
 mod table;
 pub mod text_convert;
-mod thrift_tree;
 mod walk;
 #[path = "../../tests/books/world.rs"]
 mod world;

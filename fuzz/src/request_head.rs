@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use mercato::api::routing::target::Target;
 use mercato_net::{BodyMemory, Classified, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
+use mercato_web::Target;
 
 /// Most requests of a connection.
 const REQUESTS_MAX: usize = 64;

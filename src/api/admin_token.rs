@@ -11,12 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
-use super::errors::{ApiError, ErrorKind};
 use super::operator_sessions::OperatorSessions;
 use crate::access::AddressThrottle;
 use crate::limits::operator::{WRONG_TOKENS_PER_ADDRESS_MAX, WRONG_TOKENS_WINDOW_SECONDS};
 use mercato_base::clock::Moment;
 use mercato_ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
+use mercato_web::{ApiError, ErrorKind};
 
 const TOKEN_SIZE_BYTES: usize = 32;
 const TOKEN_FILE_SIZE_BYTES_MAX: u64 = 4096;

@@ -2,19 +2,29 @@
 //!
 //! The only place where a refusal of theirs meets a status.
 
-use super::errors::{ApiError, ErrorKind};
 use crate::access::{KeyRefusal, RateRefusal};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{BooksError, CapStanding, ChargeError, LoginError, Unavailable};
+use mercato_web::{ApiError, ErrorKind};
 
-impl From<ChargeError> for ApiError {
-    fn from(error: ChargeError) -> Self {
-        match error {
+/// An error of the books, as clients get it.
+pub trait BooksRefusal {
+    fn refusal(self) -> ApiError;
+}
+
+/// The refusal of a request for an error of the books.
+pub fn from_books(error: impl BooksRefusal) -> ApiError {
+    error.refusal()
+}
+
+impl BooksRefusal for ChargeError {
+    fn refusal(self) -> ApiError {
+        match self {
             ChargeError::InsufficientCredits { required, available } => {
                 let (cost, left) = (counted(required, "credit"), counted(available, "credit"));
                 let message = format!("this costs {cost} and the account has {left}");
-                Self::new(ErrorKind::NoCredits, message)
+                ApiError::new(ErrorKind::NoCredits, message)
                     .with_reason("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits")
                     .with_fact("required", required)
                     .with_fact("available", available)
@@ -22,7 +32,7 @@ impl From<ChargeError> for ApiError {
             }
             ChargeError::FreePlanExhausted { allowance, resets_at } => {
                 let message = format!("the {allowance} free queries of this month are used up");
-                Self::new(ErrorKind::NoCredits, message)
+                ApiError::new(ErrorKind::NoCredits, message)
                     .with_reason("FREE_PLAN_EXHAUSTED", "buy credits, or wait until resetAt")
                     .with_fact("required", 1)
                     .with_fact("available", 0)
@@ -36,7 +46,7 @@ impl From<ChargeError> for ApiError {
                     "a free query asks for at most {most}, this one asks for {wanted}, and the account has no credits"
                 );
                 let hint = format!("set `limit` to {limit} or less, or buy credits");
-                Self::new(ErrorKind::NoCredits, message)
+                ApiError::new(ErrorKind::NoCredits, message)
                     .with_reason("FREE_PLAN_ROWS", hint)
                     .with_fact("required", requested)
                     .with_fact("allowed", limit)
@@ -44,7 +54,7 @@ impl From<ChargeError> for ApiError {
             ChargeError::KeyCapReached { required, standing } => cap_reached(required, &standing),
             ChargeError::IdempotencyMismatch => {
                 let message = "this Idempotency-Key was used with another request within the last 24 hours";
-                Self::new(ErrorKind::Unprocessable, message)
+                ApiError::new(ErrorKind::Unprocessable, message)
                     .with_reason(
                         "IDEMPOTENCY_KEY_REUSED",
                         "use a new key for each distinct request, and for the same one once the version that it read is gone",
@@ -52,39 +62,39 @@ impl From<ChargeError> for ApiError {
             }
             ChargeError::IdempotencyInUse => {
                 let message = "the request of this Idempotency-Key is still being answered";
-                Self::new(ErrorKind::Conflict, message)
+                ApiError::new(ErrorKind::Conflict, message)
                     .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
                     .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
             }
-            ChargeError::Books(error) => error.into(),
+            ChargeError::Books(error) => error.refusal(),
         }
     }
 }
 
-impl From<BooksError> for ApiError {
-    fn from(error: BooksError) -> Self {
-        match error {
+impl BooksRefusal for BooksError {
+    fn refusal(self) -> ApiError {
+        match self {
             // Its keys are revoked; the request was let in before that.
             BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
-            BooksError::Unavailable { reason } => reason.into(),
-            other => Self::new(ErrorKind::NotFound, other.to_string()),
+            BooksError::Unavailable { reason } => reason.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
     }
 }
 
-impl From<Unavailable> for ApiError {
-    fn from(reason: Unavailable) -> Self {
-        let message = format!("the books cannot be kept right now: {reason}");
-        Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+impl BooksRefusal for Unavailable {
+    fn refusal(self) -> ApiError {
+        let message = format!("the books cannot be kept right now: {self}");
+        ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
             .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
     }
 }
 
-impl From<LoginError> for ApiError {
-    fn from(error: LoginError) -> Self {
-        match error {
-            LoginError::Books(error) => error.into(),
-            other => Self::new(ErrorKind::NotFound, other.to_string()),
+impl BooksRefusal for LoginError {
+    fn refusal(self) -> ApiError {
+        match self {
+            LoginError::Books(error) => error.refusal(),
+            other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
     }
 }

@@ -2,8 +2,14 @@
 //!
 //! Does not depend on routes.
 
-use super::own_host::{host_of, is_loopback};
 use crate::access::RateLimits;
+use mercato_web::{Common, host_of, is_loopback, push_field};
+
+/// Headers that scripts of other origins may read.
+const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
+    Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
+    X-Pagination-Mode, X-Total-Rows, X-Total-Rows-At-Least, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
+    X-Credits-Warning, X-Warnings, Idempotent-Replayed";
 
 /// The kind of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +58,17 @@ impl ListenerKind {
             parts.push(format!("\"day\";q={};w=86400", limits.per_day));
         }
         Self::Public { policy: parts.join(", ") }
+    }
+
+    /// What all responses of the listener have in common: the public one is open to scripts of other origins.
+    pub(super) fn common(&self) -> Common {
+        let Self::Public { policy } = self else { return Common::default() };
+        let mut headers = b"Access-Control-Allow-Origin: *\r\n".to_vec();
+        push_field(&mut headers, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+        if !policy.is_empty() {
+            push_field(&mut headers, "RateLimit-Policy", policy);
+        }
+        Common { headers, encodes: true }
     }
 }
 

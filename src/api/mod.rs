@@ -1,40 +1,37 @@
-//! HTTP requests and responses: the only folder that names tiny_http and status codes.
+//! The API: its routes and handlers, who may ask, and metrics.
 //!
-//! Turns requests into calls of the layers below and their results into responses. `net` owns the connections and
-//! lends a socket for one response.
+//! Turns requests into calls of the layers below and their results into responses. `mercato_web` speaks HTTP.
 //! Pages for people come from above, as [`Pages`].
 
 mod admin_token;
 mod app;
 mod books_errors;
+mod classes;
 mod content;
-pub mod errors;
-mod form_body;
-mod framing;
+mod context;
+mod credits;
 pub mod handlers;
-pub mod incoming;
 mod listener_kind;
 mod metrics;
 mod openapi;
 mod operator_sessions;
-mod own_host;
 mod presented_key;
 mod processor_limit;
-mod random;
-mod request_id;
-pub mod response;
-pub mod routing;
-mod server;
+pub mod route;
+mod routes;
 mod service;
 
 pub use admin_token::AdminToken;
 pub use app::App;
+pub use books_errors::from_books;
+pub use classes::{Work, needs_key, work_of};
 pub use content::documents::Documents;
 pub use content::exports::Exports;
 pub use content::graph_cache::{GraphCache, GraphEdge, GraphEdges};
-pub use content::percent::percent_encode;
 pub use content::prepared::Prepared;
 pub use content::public_url::{PublicUrl, PublicUrlError};
+pub use context::{Incoming, RequestContext, client_address};
+pub use credits::{Charged, with_credits};
 pub use handlers::catalog::dataset_answer::{
     damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
 };
@@ -53,8 +50,5 @@ pub use listener_kind::AdminHosts;
 pub use metrics::{HistorySample, Metrics, Totals};
 pub use presented_key::presented_key;
 pub use processor_limit::{ProcessorLimit, QUERY_TOO_EXPENSIVE};
-pub use random::random_bytes;
-pub use routing::classes::{Work, needs_key, work_of};
-pub use routing::routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
-pub use server::Workers;
+pub use routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
 pub use service::{Service, hold_for_account};

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::app::App;
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::Incoming;
+use super::context::Incoming;
 use crate::limits::api::HALF_CLOSED_WORK_MILLIS;
 use mercato_net::{ClientWatch, Presence};
 use mercato_query::{Stop, WorkLimit};
+use mercato_web::{ApiError, ErrorKind};
 
 /// The reason of a refusal for too much work.
 pub const QUERY_TOO_EXPENSIVE: &str = "QUERY_TOO_EXPENSIVE";

@@ -1,243 +1,83 @@
-//! The request pipeline: route, authentication, limits, handler, response, log line.
+//! The public listener and the operator's: route, authentication, limits, handler, log line.
 //!
 //! Fixes the order of the steps. Does not depend on handlers.
 
-use std::any::Any;
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::app::App;
-use super::errors::{ApiError, ErrorKind};
-use super::framing::wire;
+use super::classes::{Work, work_of};
+use super::context::{Incoming, RequestContext, client_address, presented_key_of};
+use super::credits::uncharged;
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Exchange, Incoming, Method, end_exchange, header_of, validation_error};
 use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
-use super::response::Response;
-use super::routing::classes::{Work, work_of};
-use super::routing::router::{Guard, Router};
-use super::routing::routes::RefusalPage;
-use super::routing::target::TargetError;
+use super::route::{Guard, Route};
+use super::routes::RefusalPage;
 use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
-use mercato_ledger::{AccountId, Unavailable};
-use mercato_net::Slots;
-use mercato_net::limits::SLOT_HEADER;
+use mercato_ledger::AccountId;
+use mercato_web::{
+    ApiError, Application, Common, ErrorKind, Match, Method, Report, Response, Router, TargetError,
+    method_not_allowed, validation_error,
+};
 
-/// The pipeline of one listener.
+/// Headers with a single value. A repeated one is refused.
+const SINGLE_HEADERS: [&str; 9] = [
+    "X-Api-Key",
+    "Authorization",
+    "Idempotency-Key",
+    "Last-Event-ID",
+    "Range",
+    "If-Range",
+    "If-Modified-Since",
+    "If-Unmodified-Since",
+    "Content-Type",
+];
+
+/// One listener of the server.
 pub struct Service {
     app: Arc<App>,
-    router: Router,
+    router: Router<Route>,
     listener_kind: ListenerKind,
-    slots: Arc<Slots>,
+    common: Common,
     refusal_page: Option<RefusalPage>,
 }
 
-impl Service {
-    /// A service over a table of routes, which responds through the sockets in `slots`.
-    pub fn new(app: Arc<App>, router: Router, listener_kind: ListenerKind, slots: Arc<Slots>) -> Self {
-        Self { app, router, listener_kind, slots, refusal_page: None }
+impl Application for Service {
+    type Context = RequestContext;
+
+    fn now(&self) -> Moment {
+        self.app.clock.now()
     }
 
-    /// Tells people of refusals by that page.
-    #[must_use]
-    pub fn with_refusals(self, page: RefusalPage) -> Self {
-        Self { refusal_page: Some(page), ..self }
-    }
-
-    /// The application, for handlers.
-    pub fn app(&self) -> &Arc<App> {
-        &self.app
-    }
-
-    /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
-    pub fn answer(self: &Arc<Self>, raw: tiny_http::Request) {
-        let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
-        // The client of a request without a socket has its error already.
-        let Some(socket) = claimed else { return end_exchange(raw) };
-        let mut request = Incoming::new(raw, socket, self.app.clock.now());
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
-        let response = match outcome {
-            Ok(Ok(response)) if self.is_operators() => response,
-            Ok(Ok(response)) => response.encoded_for(&request),
-            Ok(Err(error)) => self.refused(&request, &error),
-            Err(panic) => {
-                self.app.metrics.count_panic();
-                let cause = format!("handler panicked: {}", panic_text(panic.as_ref()));
-                self.refused(&request, &ApiError::internal(cause))
-            }
-        };
-        self.send_when_durable(request.into_exchange(), response);
-    }
-
-    /// A refusal as a page where the client wants one, else as JSON. A page that cannot be made is no reason for another.
-    fn refused(&self, request: &Incoming, error: &ApiError) -> Response {
-        let page = |page: RefusalPage| catch_unwind(AssertUnwindSafe(|| page(&self.app, request, error)));
-        let page = self.refusal_page.and_then(|make| page(make).ok().flatten());
-        page.unwrap_or_else(|| Response::error(error))
-    }
-
-    /// Sends the response when its charge is durable. Until then this thread goes on with other requests, unless the
-    /// response is still to be compressed or too large to be kept for its client: then no other thread should send it.
-    fn send_when_durable(self: &Arc<Self>, mut exchange: Exchange, mut response: Response) {
-        let Some(durable) = response.durable.take() else { return self.send(exchange, response) };
-        let refused = |error: Unavailable| Response::error(&ApiError::from(error));
-        if durable.is_done() || response.is_encoded() || !exchange.socket.defer(response.memory()) {
-            let response = durable.wait().map_or_else(refused, |()| response);
-            return self.send(exchange, response);
-        }
-        let service = Arc::clone(self);
-        durable.then(move |outcome| service.send(exchange, outcome.map_or_else(refused, |()| response)));
-    }
-
-    /// The encoded response to a refusal of the event loop.
-    pub fn refusal(&self, error: &ApiError, address: IpAddr, with_body: bool) -> Vec<u8> {
-        let response = Response::error(error);
-        self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
-        let now = self.app.clock.now();
-        let admission = match self.listener_kind {
-            ListenerKind::Public { .. } => Some(self.app.access.peek(Subject::Address(address), now)),
-            ListenerKind::Operator { .. } => None,
-        };
-        wire::standalone(response, admission.as_ref(), now, &self.listener_kind, with_body)
-    }
-
-    fn is_operators(&self) -> bool {
-        matches!(self.listener_kind, ListenerKind::Operator { .. })
+    fn common(&self) -> &Common {
+        &self.common
     }
 
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
-        if let ListenerKind::Operator { hosts } = &self.listener_kind
-            && !hosts.admit(&request.list("Host").unwrap_or_default())
-        {
-            return Err(host_foreign());
-        }
-        if request.method() == Method::Options && request.is_for_the_whole_server() {
-            self.pass(request, Guard::Uncounted)?;
-            return Ok(Response::empty(204).with_header("Allow", "GET, HEAD, POST, OPTIONS"));
-        }
-        request.parse_target().map_err(|error| unreadable_target(&error))?;
-        if request.method() == Method::Options {
-            return self.preflight(request);
-        }
-        let found = self.router.find(request.method(), request.segments());
-        let found = found.unwrap_or_else(|| Err(unknown_path(&self.app)));
-        let guard = found.as_ref().map_or(Guard::Public, |route| route.guard);
-        self.pass(request, guard)?;
-        let route = found?;
-        let work = work_of(route.pattern);
-        let caller = match guard {
-            Guard::Key => Some(request.caller()?),
-            Guard::KeyOptional => request.caller().ok(),
-            Guard::Uncounted | Guard::Public | Guard::Operator => None,
-        };
-        if let Some(caller) = caller {
-            let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
-            let held = permit(&self.app, caller.key.id(), kind, request.now());
-            let held = held.map_err(|refusal| refusal.uncharged(caller.account.credits()))?;
-            request.set_held(held);
-        }
-        request.log.route = route.pattern;
-        request.set_pattern(route.pattern);
-        (route.handler)(&self.app, request)
+        self.answer(request)
     }
 
-    /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
-    fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
-        let repeated = request.repeated_header();
-        if self.is_operators() {
-            return match guard {
-                Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
-                Guard::Operator => self.pass_operator(request),
-                _ => Ok(()),
-            };
-        }
-        let now = request.now();
-        let identity = self.app.access.authenticate(request.presented_key(), now);
-        let address = self.client_address(request);
-        let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
-        if guard == Guard::Uncounted {
-            let standing = self.app.access.peek(subject, now);
-            request.set_admission(standing);
-            return Ok(());
-        }
-        match self.app.access.admit(subject, now) {
-            Ok(admission) => request.set_admission(admission),
-            Err(refusal) => {
-                let error = ApiError::from(&refusal);
-                request.set_admission(refusal.admission);
-                return Err(match identity {
-                    Ok(caller) if guard == Guard::Key => error.uncharged(caller.account.credits()),
-                    _ => error,
-                });
-            }
-        }
-        if repeated.is_some() {
-            return Err(header_repeated(repeated));
-        }
-        match identity {
-            Ok(caller) => request.set_caller(Some(caller)),
-            Err(refusal) if guard == Guard::Key => return Err(refusal.into()),
-            Err(_) => {}
-        }
-        Ok(())
+    /// As a page where the client wants one, else as JSON.
+    fn refused(&self, request: &Incoming, error: &ApiError) -> Response {
+        let page = self.refusal_page.and_then(|page| page(&self.app, request, error));
+        page.unwrap_or_else(|| Response::error(error))
     }
 
-    fn pass_operator(&self, request: &Incoming) -> Result<(), ApiError> {
-        let Some(presented) = request.header("Authorization").and_then(bearer) else {
-            return Err(operator_unknown());
-        };
-        match self.app.admin_token.check(presented, self.client_address(request), request.now())? {
-            true => Ok(()),
-            false => Err(operator_unknown()),
-        }
+    fn headers_for(&self, address: IpAddr) -> RequestContext {
+        let peek = || self.app.access.peek(Subject::Address(address), self.now());
+        RequestContext { admission: (!self.is_operators()).then(peek), ..RequestContext::default() }
     }
 
-    fn client_address(&self, request: &Incoming) -> IpAddr {
-        request.client_address(&self.app.trusted_proxies)
+    fn panicked(&self) {
+        self.app.metrics.count_panic();
     }
 
-    fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
-        let Some(allow) = self.router.methods(request.segments()) else {
-            return Err(unknown_path(&self.app));
-        };
-        self.pass(request, Guard::Uncounted)?;
-        let response = Response::empty(204).with_header("Allow", allow.clone());
-        if self.is_operators() {
-            return Ok(response);
-        }
-        Ok(response
-            .with_header("Access-Control-Allow-Methods", allow)
-            .with_header(
-                "Access-Control-Allow-Headers",
-                "X-Api-Key, Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, \
-                 If-Modified-Since, If-Unmodified-Since, If-Range, Range, Last-Event-ID, MCP-Protocol-Version, \
-                 Mcp-Method, Mcp-Name",
-            )
-            .with_header("Access-Control-Max-Age", "86400")
-            .with_header("Cache-Control", "public, max-age=86400"))
-    }
-
-    fn send(&self, mut exchange: Exchange, mut response: Response) {
-        let (status, cause) = (response.status, response.cause.take());
-        let (method, fields) = (exchange.method, std::mem::take(&mut exchange.log));
-        let arrived = exchange.socket.facts().arrived;
-        let request_id = exchange.request_id;
-        let request_id = request_id.as_str();
-        let listener_kind = &self.listener_kind;
-        // In this order, so that the response is never dated before its own duration has passed.
-        let elapsed = arrived.elapsed();
-        let now = self.app.clock.now();
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| wire::send(exchange, response, listener_kind, elapsed, now)));
-        let sent = outcome.unwrap_or_else(|panic| {
-            self.app.metrics.count_panic();
-            tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");
-            wire::Sent { broken: true, ..wire::Sent::default() }
-        });
-        let duration = arrived.elapsed();
+    fn sent(&self, report: Report<RequestContext>) {
+        let Report { method, request_id, status, duration, sent, cause, context } = report;
+        let (request_id, fields) = (request_id.as_str(), &context.log);
         let rows = sent.stream.map(|end| end.rows).or(fields.rows);
         let credits = sent.stream.map(|end| end.credits).or(fields.credits);
         self.app.metrics.observe(&Observation {
@@ -263,6 +103,147 @@ impl Service {
             broken = sent.broken.then_some(true),
             "request"
         );
+    }
+
+    fn sent_standalone(&self, status: u16) {
+        self.app.metrics.observe(&Observation { status, ..Observation::default() });
+    }
+}
+
+impl Service {
+    /// A service over tables of routes.
+    pub fn new(
+        app: Arc<App>,
+        routes: impl IntoIterator<Item = Route>,
+        listener_kind: ListenerKind,
+        refusal_page: Option<RefusalPage>,
+    ) -> Self {
+        let rows = routes.into_iter().map(|route| (route.method, route.pattern, route));
+        let common = listener_kind.common();
+        Self { app, router: Router::new(rows), listener_kind, common, refusal_page }
+    }
+
+    /// The application, for handlers.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    fn is_operators(&self) -> bool {
+        matches!(self.listener_kind, ListenerKind::Operator { .. })
+    }
+
+    fn answer(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        if let ListenerKind::Operator { hosts } = &self.listener_kind
+            && !hosts.admit(&request.list("Host").unwrap_or_default())
+        {
+            return Err(host_foreign());
+        }
+        if request.method() == Method::Options && request.is_for_the_whole_server() {
+            self.pass(request, Guard::Uncounted)?;
+            return Ok(Response::empty(204).with_header("Allow", "GET, HEAD, POST, OPTIONS"));
+        }
+        request.parse_target().map_err(|error| unreadable_target(&error))?;
+        let route = match self.router.find(request.method(), request.segments()) {
+            Match::Row(route) => route,
+            Match::OtherMethods(allow) if request.method() == Method::Options => {
+                return self.preflight(request, allow);
+            }
+            Match::Nothing if request.method() == Method::Options => return Err(unknown_path(&self.app)),
+            Match::OtherMethods(allow) => {
+                self.pass(request, Guard::Public)?;
+                return Err(method_not_allowed(allow));
+            }
+            Match::Nothing => {
+                self.pass(request, Guard::Public)?;
+                return Err(unknown_path(&self.app));
+            }
+        };
+        let guard = route.guard;
+        self.pass(request, guard)?;
+        let work = work_of(route.pattern);
+        let caller = match guard {
+            Guard::Key => Some(request.context.caller()?),
+            Guard::KeyOptional => request.context.caller().ok(),
+            Guard::Uncounted | Guard::Public | Guard::Operator => None,
+        };
+        if let Some(caller) = caller {
+            let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
+            let held = permit(&self.app, caller.key.id(), kind, request.now());
+            let held = held.map_err(|refusal| uncharged(refusal, caller.account.credits()))?;
+            request.context.held = Some(held);
+        }
+        request.context.log.route = route.pattern;
+        request.set_pattern(route.pattern);
+        (route.handler)(&self.app, request)
+    }
+
+    /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
+    fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
+        let repeated = request.repeated_header(&SINGLE_HEADERS);
+        if self.is_operators() {
+            return match guard {
+                Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
+                Guard::Operator => self.pass_operator(request),
+                _ => Ok(()),
+            };
+        }
+        let now = request.now();
+        let identity = self.app.access.authenticate(presented_key_of(request), now);
+        let address = client_address(&self.app, request);
+        let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
+        if guard == Guard::Uncounted {
+            let standing = self.app.access.peek(subject, now);
+            request.context.admission = Some(standing);
+            return Ok(());
+        }
+        match self.app.access.admit(subject, now) {
+            Ok(admission) => request.context.admission = Some(admission),
+            Err(refusal) => {
+                let error = ApiError::from(&refusal);
+                request.context.admission = Some(refusal.admission);
+                return Err(match identity {
+                    Ok(caller) if guard == Guard::Key => uncharged(error, caller.account.credits()),
+                    _ => error,
+                });
+            }
+        }
+        if repeated.is_some() {
+            return Err(header_repeated(repeated));
+        }
+        match identity {
+            Ok(caller) => request.context.caller = Some(caller),
+            Err(refusal) if guard == Guard::Key => return Err(refusal.into()),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn pass_operator(&self, request: &Incoming) -> Result<(), ApiError> {
+        let Some(presented) = request.header("Authorization").and_then(bearer) else {
+            return Err(operator_unknown());
+        };
+        match self.app.admin_token.check(presented, client_address(&self.app, request), request.now())? {
+            true => Ok(()),
+            false => Err(operator_unknown()),
+        }
+    }
+
+    fn preflight(&self, request: &mut Incoming, allow: String) -> Result<Response, ApiError> {
+        self.pass(request, Guard::Uncounted)?;
+        let response = Response::empty(204).with_header("Allow", allow.clone());
+        if self.is_operators() {
+            return Ok(response);
+        }
+        Ok(response
+            .with_header("Access-Control-Allow-Methods", allow)
+            .with_header(
+                "Access-Control-Allow-Headers",
+                "X-Api-Key, Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, \
+                 If-Modified-Since, If-Unmodified-Since, If-Range, Range, Last-Event-ID, MCP-Protocol-Version, \
+                 Mcp-Method, Mcp-Name",
+            )
+            .with_header("Access-Control-Max-Age", "86400")
+            .with_header("Cache-Control", "public, max-age=86400"))
     }
 }
 
@@ -291,13 +272,8 @@ pub fn hold_for_account(
     kind: RequestKind,
 ) -> Result<(), ApiError> {
     let held = permit(app, account, kind, request.now())?;
-    request.set_held(held);
+    request.context.held = Some(held);
     Ok(())
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }
 
 /// The token of an `Authorization` header.

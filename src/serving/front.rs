@@ -9,11 +9,12 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::access::client_block;
-use crate::api::{App, Service, Workers, presented_key};
+use crate::api::{App, Service, presented_key};
 use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
-    PrivateAddress, Refusal, Slots,
+    PrivateAddress, Refusal,
 };
+use mercato_web::{Pipeline, Workers};
 
 /// The address, limits and service of a listener.
 pub(super) struct FrontPlan {
@@ -36,18 +37,14 @@ pub(super) struct Front {
 
 impl Front {
     /// Takes the address, starts the workers, then accepts.
-    pub(super) fn start(
-        plan: FrontPlan,
-        app: &Arc<App>,
-        service: impl FnOnce(Arc<Slots>) -> Service,
-    ) -> io::Result<Self> {
+    pub(super) fn start(plan: FrontPlan, app: &Arc<App>, service: Service) -> io::Result<Self> {
         let count = plan.classes.iter().map(|class| class.workers).sum();
         let bound = Bound::new(&plan.address, plan.limits, plan.classes)?;
-        let service = Arc::new(service(Arc::clone(bound.slots())));
+        let pipeline = Arc::new(Pipeline::new(service, Arc::clone(bound.slots())));
         let (listener, upstream) = PrivateAddress::open(random()?)?;
-        let workers = Workers::start(count, listener, &service)?;
+        let workers = Workers::start(count, listener, &pipeline)?;
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
-            service.refusal(&meaning(refusal), address, with_body)
+            pipeline.standalone(&meaning(refusal), address, with_body)
         };
         let net = bound.start(NetParts {
             upstream,

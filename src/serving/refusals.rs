@@ -1,8 +1,8 @@
 //! Refusals of the event loop, in the form of the API.
 
-use crate::api::errors::{ApiError, ErrorKind};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_net::{HeadError, Refusal};
+use mercato_web::{ApiError, ErrorKind};
 
 /// The answer to a refusal.
 pub(super) fn meaning(refusal: &Refusal) -> ApiError {

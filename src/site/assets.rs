@@ -9,13 +9,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::cache::Cache;
 use super::security;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use crate::api::{App, Prepared};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming, Prepared};
 use crate::branding::{Accent, Branding, Picture};
 use mercato_base::clock::Moment;
+use mercato_web::{ApiError, ErrorKind, Method, Response};
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[

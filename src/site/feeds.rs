@@ -8,13 +8,11 @@ use super::cache::Cache;
 use super::entry::rows_in_words;
 use super::visit::Visit;
 use super::words::fill;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use crate::api::{App, find_dataset};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming, find_dataset};
 use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, DatasetVersion, parse_changelog};
+use mercato_web::{ApiError, Method, Response};
 
 /// Entries of a feed.
 const FEED_ENTRIES_MAX: usize = 50;

@@ -10,12 +10,10 @@ use super::frame::{Frame, Section};
 use super::url::Url;
 use super::visit::Visit;
 use super::words::{fill, words};
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use crate::api::{App, GraphEdge, RelationGraph};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, GraphEdge, Incoming, RelationGraph};
 use mercato_catalog::{Dataset, Language};
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::Public, graph)];

@@ -9,13 +9,11 @@ use super::entry::{Entry, datasets_in_words, rows_in_words, tag_link};
 use super::frame::{Frame, Link, Section};
 use super::visit::Visit;
 use super::words::fill;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use crate::api::{App, unknown_path};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming, unknown_path};
 use crate::limits::site::NEWEST_MAX;
 use mercato_catalog::{NewVersion, Snapshot};
+use mercato_web::{ApiError, Method, Response};
 
 /// Featured datasets on the home page.
 const FEATURED_MAX: usize = 6;

@@ -8,15 +8,13 @@ use super::cache::Cache;
 use super::frame::{Frame, Link, Section};
 use super::visit::Visit;
 use super::words::fill;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming};
 use crate::branding::Pack;
 use mercato_catalog::Snapshot;
 use mercato_ledger::Price;
 use mercato_ledger::limits::DOWNLOAD_GRANT_HOURS;
+use mercato_web::{ApiError, Method, Response};
 
 /// Datasets in the table of prices.
 const PRICED_MAX: usize = 10;

@@ -8,10 +8,8 @@ use super::cache::Cache;
 use super::frame::{Frame, Link, Section};
 use super::visit::{HTML, Visit, html_of};
 use super::words::{Words, fill};
-use crate::api::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
+use mercato_web::{ApiError, ErrorKind, Response};
 
 /// First segments of paths of the API and the operator, which have no pages.
 const FOR_MACHINES: [&str; 4] = ["api", "healthz", "readyz", "metrics"];

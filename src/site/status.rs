@@ -9,13 +9,11 @@ use super::entry::whole;
 use super::frame::{Frame, Section};
 use super::visit::Visit;
 use super::words::fill;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming};
 use mercato_base::clock::Moment;
 use mercato_ledger::Health;
+use mercato_web::{ApiError, Method, Response};
 
 /// Slugs that one list of the status page names.
 const STATUS_SLUGS_MAX: usize = 50;

@@ -143,7 +143,17 @@ fn tells_wrong_key_and_wrong_bucket() {
     }
     let secret = std::env::var("AWS_SECRET_ACCESS_KEY").unwrap();
     let elsewhere = with("s3://nowhere-at-all", secret.leak());
-    let refused = elsewhere.put_bytes(&object, b"x");
-    assert!(matches!(refused, Err(ObjectError::Refused { status: 404, .. })), "{refused:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let long = folder.path().join("long");
+    fs::write(&long, noise(40_000_000, 3)).unwrap();
+    let outcomes = [
+        elsewhere.put_bytes(&object, b"x"),
+        elsewhere.put_bytes(&object, &noise(16_000_000, 3)),
+        elsewhere.put_file(&object, &long, &|_| ()),
+        elsewhere.length(&object).map(drop),
+    ];
+    for refused in outcomes {
+        assert!(matches!(refused, Err(ObjectError::NoBucket { .. })), "{refused:?}");
+    }
     store.delete(&object).unwrap();
 }

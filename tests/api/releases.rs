@@ -13,9 +13,11 @@ use mercato_catalog::{DataDirectory, Slug};
 use mercato_database::{Connection, DatabaseAddress, migrate};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
+use mercato_ledger::cluster_status;
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{Answer, Site, now, publish_files_and, wait_until};
+use crate::harness::{Answer, Ask, Site, exchange, now, publish_files_and, wait_until};
 use crate::schema::{are_in_files, url_of};
 
 const FREE: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
@@ -319,10 +321,71 @@ fn serves_what_is_here_while_the_store_is_away() {
     assert_eq!(site.get("/api/v1/datasets/nothing").status, 404);
     let waited = wait_for_servers(&elsewhere.database(), generation + 1, Duration::from_secs(1)).unwrap();
     assert_eq!((waited.serving, waited.lagging.len()), (0, 1), "it does not serve the whole generation");
+    let lacking = || cluster_status(&elsewhere.database()).unwrap().servers[0].lacking;
+    assert_eq!(lacking(), Some(1), "it serves all others");
     elsewhere.change("others", |data, slug| unpublish(data, slug).unwrap());
     wait_until("what is withdrawn is nothing to wait for", || {
         site.get("/api/v1/datasets/others").status == 404
     });
+    wait_until("nothing is lacking", || lacking() == Some(0));
+}
+
+/// What the operator's `/readyz` says: its status, the store, the warnings.
+fn readiness(site: &Site) -> (u16, serde_json::Value, Vec<serde_json::Value>) {
+    let answer = exchange(site.admin_address(), &Ask::get("/readyz"));
+    let data = answer.json()["data"].clone();
+    let warnings = data["datasets"]["warnings"].as_array().cloned().unwrap_or_default();
+    (answer.status, data["store"].clone(), warnings)
+}
+
+#[test]
+fn is_not_ready_while_the_store_gives_nothing_of_what_is_published() {
+    let Some(cluster) = Cluster::new() else { return };
+    cluster.publish("numbers", "1.0.0", 1_000);
+    let nowhere = Cluster { url: "s3://nowhere-at-all/test".to_owned(), ..cluster };
+    let site = nowhere.server("a", &[]);
+    let public = site.get("/readyz");
+    assert_eq!((public.status, &public.json()["data"]["status"]), (503, &"not ready".into()));
+    let state = json!({"status": "failing", "cacheDisk": "serving", "missing": 1});
+    assert_eq!(public.json()["data"]["store"], state);
+    let (status, store, warnings) = readiness(&site);
+    assert_eq!((status, store), (503, state));
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert_eq!(warning["slug"], "numbers");
+    assert!(warning["reason"].as_str().unwrap().contains("no such bucket"), "{warning}");
+    site.wait_for_metrics(&["mercato_copy_faults{cause=\"store\"} 1"]);
+    nowhere.change("numbers", |data, slug| unpublish(data, slug).unwrap());
+    wait_until("nothing is missing", || site.get("/readyz").status == 200);
+    assert_eq!(readiness(&site).1["status"], "serving");
+}
+
+#[test]
+fn tells_full_cache_disk_until_it_has_room() {
+    let Some(cluster) = Cluster::new() else { return };
+    cluster.publish("numbers", "1.0.0", 1_000);
+    let site = cluster.server("a", &["--prefetch", "none"]);
+    let key = key_for(&[&site]);
+    assert_eq!(
+        readiness(&site),
+        (200, json!({"status": "serving", "cacheDisk": "serving", "missing": 0}), vec![])
+    );
+    // A folder in the place of a file fails as a full disk does.
+    let taken = cluster.folder.path().join("a/cache/datasets/numbers/versions/.fetching-1.0.0.store");
+    std::fs::create_dir(&taken).unwrap();
+    assert_eq!(site.query("numbers", &key, "{}").refusal().2, "DATASET_AWAY");
+    wait_until("it is told", || readiness(&site).1["cacheDisk"] == "failing");
+    let (status, _, warnings) = readiness(&site);
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert_eq!((status, &warning["slug"]), (200, &"numbers".into()), "it serves what is here");
+    assert!(warning["reason"].as_str().unwrap().starts_with("version 1.0.0: "), "{warning}");
+    assert!(!site.get("/readyz").text().contains("warnings"), "they name files");
+    site.wait_for_metrics(&["mercato_copy_faults{cause=\"disk\"} 1"]);
+    let refused = site.query("numbers", &key, "{}");
+    assert!(refused.status == 503 && refused.header("Retry-After").is_some(), "{}", refused.text());
+    std::fs::remove_dir(&taken).unwrap();
+    fetched(&site, "numbers", &key, "{}");
+    assert_eq!(readiness(&site).1["cacheDisk"], "serving");
+    site.wait_for_metrics(&["mercato_copy_faults{cause=\"disk\"} 0"]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ def check(binaries: Path, folder: Path) -> None:
     install(python, str(wheel))
     run(python, "-c", ALONE, where=folder)
     print("works alone")
-    install(python, f"{wheel}[arrow,polars,pandas]", "-r", str(CLIENT / "tests" / "requirements.txt"))
+    install(python, f"{wheel}[arrow,polars,pandas,fsspec]", "-r", str(CLIENT / "tests" / "requirements.txt"))
     run(python, "-m", "mypy", "--cache-dir", str(folder / "mypy"), where=CLIENT)
     run(python, "-m", "ruff", "check", "--no-cache", ".", where=CLIENT)
     run(python, "generate.py", "--check", where=CLIENT)
@@ -85,7 +85,7 @@ def with_servers(binaries: Path, folder: Path, python: Path) -> None:
 ALONE = """
 import importlib.util, sys
 import mercato, mercato.cli
-assert all(importlib.util.find_spec(name) is None for name in ("pyarrow", "pandas", "polars")), "not empty"
+assert all(importlib.util.find_spec(name) is None for name in ("pyarrow", "pandas", "polars", "fsspec")), "not empty"
 client = mercato.Client("http://127.0.0.1:1", "mk_a", retry=mercato.RetryPolicy(tries=1))
 try:
     client.dataset("a").query().to_arrow()
@@ -94,9 +94,15 @@ except mercato.MissingExtra as error:
 else:
     raise SystemExit("a table without pyarrow")
 try:
+    client.filesystem()
+except mercato.MissingExtra as error:
+    assert "mercato[fsspec]" in str(error), error
+else:
+    raise SystemExit("files without fsspec")
+try:
     client.account()
-except mercato.ConnectionError:
-    pass
+except mercato.ConnectionError as error:
+    assert str(error).startswith("http://127.0.0.1:1: "), error
 else:
     raise SystemExit("an answer from nowhere")
 """

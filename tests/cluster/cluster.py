@@ -37,11 +37,12 @@ from typing import Any
 import psycopg
 
 import checks
+from balancer import Balancer
 from database import USER, Database
 from machines import Network, enter
 from faults import Faults
 from load import USERS, Account, User, World, publish, use
-from servers import Balancer, Server
+from servers import PORT, Server
 from stores import STORES
 from wire import DatabaseProxy
 
@@ -137,7 +138,9 @@ class Cluster:
             server.start()
         for server in self.servers:
             server.wait_until_ready()
-        self.balancer = Balancer(self.folder / "nginx", [server.machine.address for server in self.servers])
+        # Requests are counted as they are sent, so nginx sends none twice.
+        addresses = [f"{server.machine.address}:{PORT}" for server in self.servers]
+        self.balancer = Balancer(self.folder / "nginx", addresses, "nginx.conf", parameters=" max_fails=0")
 
     def new_proxy(self, name: str) -> DatabaseProxy:
         """A further way to the primary."""

@@ -1,4 +1,4 @@
-"""The servers of the cluster, and nginx in front of them. Knows no load."""
+"""The servers of the cluster. Knows no load and no balancer."""
 
 import http.client
 import json
@@ -13,7 +13,6 @@ from typing import Any
 
 from database import USER
 from machines import Machine
-from stores import free_port
 from wire import DatabaseProxy
 
 PORT = 8080
@@ -165,39 +164,3 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self.path))
-
-
-class Balancer:
-    """nginx with the configuration of docs/examples, before all servers, on this machine."""
-
-    def __init__(self, folder: Path, addresses: list[str]) -> None:
-        folder.mkdir()
-        self.port = free_port()
-        example = Path(__file__).resolve().parents[2] / "docs" / "examples" / "nginx.conf"
-        text = example.read_text()
-        # A server that refused a connection is asked again with the next request: the servers fail and return quickly here.
-        servers = " ".join(f"server {address}:{PORT} max_fails=0;" for address in addresses)
-        text = text.replace("listen 80;", f"listen 127.0.0.1:{self.port};").replace("    listen [::]:80;\n", "")
-        text = text.replace("server 127.0.0.1:8080;", servers)
-        places = "".join(f"{name}_temp_path {folder}/{name}; "
-                         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        user = "user root; " if os.geteuid() == 0 else ""
-        (folder / "nginx.conf").write_text(f"{user}daemon off; pid {folder}/pid; error_log stderr crit;\nevents {{ }}\n"
-                                           f"http {{ access_log off; proxy_connect_timeout 3s; {places}\n{text} }}\n")
-        program = shutil.which("nginx") or "/usr/sbin/nginx"
-        self.process = subprocess.Popen([program, "-c", str(folder / "nginx.conf")], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=(folder / "log").open("wb"))
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit(f"nginx does not start: {(folder / 'log').read_text()}") from None
-                time.sleep(0.05)
-
-    def stop(self) -> None:
-        """Ends it."""
-        self.process.terminate()
-        self.process.wait(STOP_SECONDS_MAX)

@@ -8,6 +8,7 @@ use crate::commands::loadgen;
 use crate::commands::{
     convert, datasets, demo, diff, export, inspect, models, packaging, publish, search, verify,
 };
+use crate::convert::isolation::{WORKER_COMMAND, worker};
 use crate::failure::Failure;
 
 /// Puts datasets into mercato: converts Parquet, Arrow and text files, publishes versions, manages accounts, keys and credits.
@@ -56,12 +57,10 @@ pub enum Command {
     Packaging(packaging::PackagingArguments),
     #[command(flatten)]
     Books(BooksCommand),
+    #[command(name = WORKER_COMMAND, hide = true)]
+    ConvertWorker,
 }
 
-/// Runs one command.
-///
-/// # Errors
-/// When the command fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {
@@ -83,5 +82,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Loadgen(command) => loadgen::run(command, json),
         Command::Packaging(command) => packaging::run(command),
         Command::Books(command) => books::run(command, json),
+        Command::ConvertWorker => worker::run(),
     }
 }

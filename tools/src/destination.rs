@@ -32,9 +32,6 @@ enum DestinationKind {
 
 impl Destination {
     /// Resolves `typed`. `force` allows replacing an existing regular file.
-    ///
-    /// # Errors
-    /// When the path is a folder, an existing file without `force`, or has too many links.
     pub fn check(typed: &Path, force: bool) -> Result<Destination, Failure> {
         let place = follow(typed)?;
         let refuse = |expected: &str, found: &str, remedy: &str| {
@@ -54,9 +51,6 @@ impl Destination {
     }
 
     /// Refuses to replace one of the files that are read, also behind links.
-    ///
-    /// # Errors
-    /// When the output is one of `inputs`.
     pub fn refuse_inputs(&self, inputs: &[&Path]) -> Result<(), Failure> {
         let DestinationKind::File { replaced: Some(output), .. } = &self.place else { return Ok(()) };
         let is_output = |input: &Path| {
@@ -69,16 +63,12 @@ impl Destination {
         Ok(())
     }
 
-    /// The path as given.
     #[must_use]
     pub fn typed(&self) -> &Path {
         &self.typed
     }
 
     /// The resolved path, for a file that is verified before its rename.
-    ///
-    /// # Errors
-    /// When the path is a device or pipe.
     pub fn into_file(self) -> Result<PathBuf, Failure> {
         match self.place {
             DestinationKind::File { path, .. } => Ok(path),
@@ -91,10 +81,6 @@ impl Destination {
         }
     }
 
-    /// Creates the output.
-    ///
-    /// # Errors
-    /// When the operating system fails.
     pub fn create(self) -> Result<OutputFile, Failure> {
         let sink = match &self.place {
             DestinationKind::Stream(_) => {
@@ -130,9 +116,6 @@ enum Sink {
 
 impl OutputFile {
     /// Flushes the buffer and renames the file into place.
-    ///
-    /// # Errors
-    /// When the operating system fails, or another process took the name.
     pub fn finish(self) -> Result<(), Failure> {
         let Destination { typed, place } = self.destination;
         let sink = self.out.into_inner().map_err(|error| Failure::io(&typed, "write")(error.into_error()))?;
@@ -217,7 +200,6 @@ fn stream_name(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The parent folder of a path.
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -225,7 +207,7 @@ pub fn folder_of(path: &Path) -> &Path {
 
 fn refusal(typed: &Path, expected: String, found: String, remedy: &str) -> Failure {
     let (file, section) = (typed.display().to_string(), "output".to_owned());
-    Failure::Refused { file, section, expected, found, remedy: remedy.to_owned() }
+    Failure::refused(file, section, expected, found, remedy)
 }
 
 #[cfg(test)]

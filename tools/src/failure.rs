@@ -8,89 +8,46 @@ use mercato_catalog::releases::ReleaseError;
 use mercato_format::FormatError;
 use mercato_search::models::{InferenceError, ModelError};
 
-/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The input is unsupported, damaged, or exceeds a limit.
     #[error("{file}: {section}: expected {expected}, found {found}; {remedy}")]
     Refused {
-        /// The file.
         file: String,
         /// Its part: a column, a row group, the footer.
         section: String,
-        /// The expected value.
         expected: String,
-        /// The value found.
         found: String,
-        /// The remedy.
         remedy: String,
     },
-    /// The operating system refused an operation.
     #[error("{file}: cannot {action}: {source}")]
-    Io {
-        /// The file.
-        file: String,
-        /// The attempted operation.
-        action: &'static str,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    Io { file: String, action: &'static str, source: io::Error },
     /// A store file could not be written, opened or read.
     #[error("{file}: {source}")]
-    Store {
-        /// The file.
-        file: String,
-        /// The error of the store format.
-        source: FormatError,
-    },
+    Store { file: String, source: FormatError },
     /// A store file could not be written because of one column.
     #[error("{file}: column `{column}`: {source}")]
-    Column {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// The error of the store format.
-        source: FormatError,
-    },
+    Column { file: String, column: String, source: FormatError },
     /// The catalog refused the operation, or its files cannot be read or written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// A model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// An inference failed.
     #[error("{folder}: {source}")]
-    Inference {
-        /// The model's folder.
-        folder: String,
-        /// The error of the model.
-        source: InferenceError,
-    },
+    Inference { folder: String, source: InferenceError },
     /// The books cannot be opened or written.
     #[error("books in {directory}: cannot {action}: {reason}")]
-    Books {
-        /// Their directory.
-        directory: String,
-        /// The attempted operation.
-        action: &'static str,
-        /// The reason.
-        reason: String,
-    },
-    /// A publication into object storage failed.
+    Books { directory: String, action: &'static str, reason: String },
     #[error(transparent)]
     Release(#[from] ReleaseError),
     /// It is published, and servers do not serve it yet.
     #[error("{slug} is published, but after {seconds} s these servers do not serve it yet: {servers}")]
     Lagging {
-        /// The dataset.
         slug: String,
         /// How long they were waited for.
         seconds: u32,
-        /// Their names.
         servers: String,
     },
-    /// The server did not start.
     #[error("server: {0}")]
     Start(String),
     /// The cluster of the demo did not start, or can serve no more.
@@ -99,23 +56,36 @@ pub enum Failure {
     /// Requests of a load failed.
     #[error("{url}: {failure_summary}")]
     Load {
-        /// The server.
         url: String,
         /// The number of failures, the first one, and the remedy.
         failure_summary: String,
     },
+    #[error("{message}")]
+    Worker { message: String, exit_code: u8 },
     /// A signal ended the command before it was done.
     #[error("{file}: ended by a signal; nothing was written")]
-    Cancelled {
-        /// The output file.
-        file: String,
-    },
-    /// The command line is invalid.
+    Cancelled { file: String },
     #[error("{0}")]
     Usage(String),
 }
 
 impl Failure {
+    pub fn refused(
+        file: impl Into<String>,
+        section: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Failure {
+        Failure::Refused {
+            file: file.into(),
+            section: section.into(),
+            expected: expected.into(),
+            found: found.into(),
+            remedy: remedy.into(),
+        }
+    }
+
     /// Wraps an operating-system error with the file and the attempted operation.
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Failure {
         let file = path.display().to_string();
@@ -140,6 +110,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Lagging { .. } => 3,
+            Failure::Worker { exit_code, .. } => *exit_code,
             _ => 1,
         }
     }

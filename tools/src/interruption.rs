@@ -12,6 +12,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::convert::isolation::channel;
 use crate::failure::Failure;
 
 /// The grace period of a conversion.
@@ -27,22 +28,21 @@ pub struct Interruption {
 /// The files that an immediate exit has to remove.
 #[derive(Debug, Default)]
 enum Cleanup {
-    /// No file yet.
     #[default]
     Nothing,
     /// A temporary file that is not renamed yet.
     File { unnamed: PathBuf, output: PathBuf },
+    /// A supervisor passes signals on to its worker.
+    Supervised,
     /// The conversion has ended, so signals have no effect.
     Ended,
 }
 
 impl Interruption {
-    /// Requests an interruption.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
@@ -50,10 +50,15 @@ impl Interruption {
 
     /// Registers the temporary file of `output`.
     pub fn begin(&self, unnamed: &Path, output: &Path) {
+        channel::unfinished(unnamed);
         self.set(Cleanup::File { unnamed: unnamed.to_path_buf(), output: output.to_path_buf() });
     }
 
-    /// Records the end of the conversion.
+    /// Leaves signals to a supervisor, which looks at the request.
+    pub fn supervise(&self) {
+        self.set(Cleanup::Supervised);
+    }
+
     pub fn end(&self) {
         self.set(Cleanup::Ended);
     }
@@ -63,9 +68,6 @@ impl Interruption {
     }
 
     /// Requests an interruption on SIGINT or SIGTERM, and exits the process after the grace period.
-    ///
-    /// # Errors
-    /// When the signal handlers cannot be installed.
     pub fn on_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let interruption = self.clone();
@@ -80,6 +82,15 @@ impl Interruption {
         Ok(())
     }
 
+    /// Removes the temporary file and exits, although the conversion still runs.
+    pub fn abandon(&self, exit_code: i32) {
+        let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Cleanup::File { unnamed, .. } = &*unfinished {
+            let _ = std::fs::remove_file(unnamed);
+        }
+        std::process::exit(exit_code);
+    }
+
     fn end_process(&self) {
         // The lock is held until the exit, so that the conversion cannot register another file.
         let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +101,7 @@ impl Interruption {
                 let _ = std::fs::remove_file(unnamed);
                 output.display().to_string()
             }
-            Cleanup::Ended => return,
+            Cleanup::Supervised | Cleanup::Ended => return,
         };
         let failure = Failure::Cancelled { file };
         eprintln!("mercato-tools: {}", failure.one_line());

@@ -44,7 +44,6 @@ const PUBLISHED_MODE: u32 = 0o444;
 /// A store file to write as Parquet.
 #[derive(Debug, Clone, Copy)]
 pub struct ParquetJob<'a> {
-    /// The open store file.
     pub table: &'a Table,
     /// Where it lies, for messages.
     pub source: &'a Path,
@@ -66,9 +65,6 @@ struct Written {
 
 /// Writes the rows of a new store file as Parquet beside it, where the catalog looks for them. When that fails, the store file
 /// is removed, as after every other failure of a publication.
-///
-/// # Errors
-/// As [`ParquetJob::write_verified`].
 pub fn write_beside(conversion: &Conversion, slug: &Slug, version: &Version) -> Result<(), Failure> {
     let source = conversion.output.as_path();
     let table = Table::open(source).map_err(Failure::store(source))?;
@@ -103,9 +99,6 @@ impl ParquetJob<'_> {
     }
 
     /// Writes all rows as one file to `out`, which messages call `place`.
-    ///
-    /// # Errors
-    /// As [`ParquetJob::write_verified`].
     pub fn export(&self, out: impl Write + Send, place: &Path) -> Result<(), Failure> {
         self.write(out, place).map(drop)
     }
@@ -293,23 +286,23 @@ fn in_parquet(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 fn not_written(path: &Path, reason: &dyn Display) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: "parquet".into(),
-        expected: "a complete Parquet file".into(),
-        found: reason.to_string(),
-        remedy: "see to the disk, or leave the file out with `parquet = false` in dataset.toml".into(),
-    }
+    Failure::refused(
+        path.display().to_string(),
+        "parquet",
+        "a complete Parquet file",
+        reason.to_string(),
+        "see to the disk, or leave the file out with `parquet = false` in dataset.toml",
+    )
 }
 
 fn not_expressed(source: &Path, error: &ArrowError) -> Failure {
-    Failure::Refused {
-        file: source.display().to_string(),
-        section: "parquet".into(),
-        expected: "values that Parquet can hold".into(),
-        found: error.to_string(),
-        remedy: "leave the file out with `parquet = false` in dataset.toml".into(),
-    }
+    Failure::refused(
+        source.display().to_string(),
+        "parquet",
+        "values that Parquet can hold",
+        error.to_string(),
+        "leave the file out with `parquet = false` in dataset.toml",
+    )
 }
 
 #[cfg(test)]

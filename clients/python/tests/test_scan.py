@@ -240,6 +240,18 @@ def test_no_more_conditions_than_the_server_takes() -> None:
     assert len(filters["$and"]) == 100
 
 
+def test_no_deeper_than_the_server_takes() -> None:
+    def nested(depth: int) -> Any:
+        found = c.i == 0
+        for level in range(1, depth + 1):
+            found = ((c.i != level) | found) if level % 2 else ((c.i != level) & found)
+        return found
+
+    assert scans.filters_of(pl, optimised(nested(3)), TYPES) is not None
+    with pytest.warns(mercato.MercatoWarning, match="does not check"):
+        assert scans.filters_of(pl, optimised(nested(5)), TYPES) is None
+
+
 def test_unknown_form_of_an_expression_is_not_sent() -> None:
     """Another version of polars may write expressions otherwise."""
     from mercato.core.pushdown import Translator

@@ -646,6 +646,15 @@ export interface Ready {
       bytesDone: number;
     };
   };
+  /** The object store, where versions lie in one. */
+  store?: {
+    /** Whether versions can be fetched. */
+    status: "serving" | "failing";
+    /** Whether this server can keep what it fetches. A full disk is failing. */
+    cacheDisk: "serving" | "failing";
+    /** Published datasets of which this server has nothing yet. */
+    missing: number;
+  };
 }
 
 /** A related dataset, and how it is related. */

@@ -4,5 +4,6 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod marks;
 pub mod sample;
 pub mod words;

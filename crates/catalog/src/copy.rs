@@ -76,6 +76,30 @@ pub struct Held<'a>(
     MutexGuard<'a, std::collections::HashMap<Slug, FolderMark>>,
 );
 
+/// Why a copy is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyCause {
+    /// The object store is away, or refuses.
+    Store,
+    /// The disk of the copies is full, or fails.
+    Disk,
+    /// The copies may not take so much room.
+    Room,
+    /// What is published is damaged, or not there.
+    Content,
+}
+
+/// A published dataset, or a version of it, that cannot be copied to this machine at present.
+#[derive(Debug, Clone)]
+pub struct CopyFault {
+    pub slug: Slug,
+    /// None: nothing of the dataset.
+    pub version: Option<Version>,
+    pub cause: CopyCause,
+    /// For the operator: it names files.
+    pub reason: String,
+}
+
 impl Catalog {
     /// Keeps every folder from being loaded while several of its files change.
     pub fn hold(&self) -> Held<'_> {
@@ -83,15 +107,16 @@ impl Catalog {
     }
 
     /// Says how to hear at once of versions that other servers published, and whether a dataset without a folder is published
-    /// elsewhere. `is_copy`: the folders are copies, and a change to them by an operator of this server would be lost.
+    /// elsewhere. `faults`, where the folders are copies: what cannot be copied. A change to copies by an operator of this server
+    /// would be lost.
     pub fn follow(
         &self,
         refresh: Box<dyn Fn() + Send + Sync>,
         is_missing: Box<dyn Fn(&Slug) -> bool + Send + Sync>,
-        is_copy: bool,
+        faults: Option<Box<dyn Fn() -> Vec<CopyFault> + Send + Sync>>,
     ) {
         // A second one has no use for it.
-        drop(self.followed.set(super::Followed { refresh, is_missing, is_copy }));
+        drop(self.followed.set(super::Followed { refresh, is_missing, faults }));
     }
 
     /// Looks for versions that other servers published, where there are such.
@@ -108,6 +133,11 @@ impl Catalog {
 
     /// Whether the folders are copies of what is published elsewhere.
     pub fn is_copy(&self) -> bool {
-        self.followed.get().is_some_and(|followed| followed.is_copy)
+        self.followed.get().is_some_and(|followed| followed.faults.is_some())
+    }
+
+    /// What cannot be copied to this machine at present; nothing where the folders are no copies.
+    pub fn copy_faults(&self) -> Option<Vec<CopyFault>> {
+        Some(self.followed.get()?.faults.as_ref()?())
     }
 }

@@ -58,6 +58,7 @@ use verification::verified_marks::{Verdict, VerifiedMarks};
 use verification::{Task, VerificationCounts};
 
 pub use away::{Demand, Released};
+pub use copy::{CopyCause, CopyFault};
 
 use semver::Version;
 
@@ -86,7 +87,7 @@ pub struct Catalog {
 struct Followed {
     refresh: Box<dyn Fn() + Send + Sync>,
     is_missing: Box<dyn Fn(&Slug) -> bool + Send + Sync>,
-    is_copy: bool,
+    faults: Option<Box<dyn Fn() -> Vec<CopyFault> + Send + Sync>>,
 }
 
 /// The result of a reload.

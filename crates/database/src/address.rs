@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, LoadBalanceHosts, SslMode};
 
 use super::tls::{Demand, encryption};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -84,14 +84,8 @@ impl DatabaseAddress {
             }
             _ => None,
         };
-        config
-            .ssl_mode(if encryption.is_some() { SslMode::Require } else { SslMode::Disable })
-            .connect_timeout(CONNECT_TIME)
-            .tcp_user_timeout(UNACKNOWLEDGED_TIME)
-            .keepalives(true)
-            .keepalives_idle(KEEPALIVE_IDLE)
-            .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES);
+        config.ssl_mode(if encryption.is_some() { SslMode::Require } else { SslMode::Disable });
+        bounded(&mut config);
         if config.get_application_name().is_none() {
             config.application_name("mercato");
         }
@@ -102,14 +96,55 @@ impl DatabaseAddress {
         self.encryption.as_ref()
     }
 
-    pub(super) const fn config(&self) -> &Config {
-        &self.config
+    /// What each host is asked with, in their order, so that every refusal is known. All in one where they are tried at random.
+    pub(super) fn hosts(&self) -> Vec<(String, Config)> {
+        let count = self.config.get_hosts().len();
+        if count <= 1 || self.config.get_load_balance_hosts() != LoadBalanceHosts::Disable {
+            return vec![(String::new(), self.config.clone())];
+        }
+        (0..count).filter_map(|place| self.host(place)).collect()
+    }
+
+    fn host(&self, place: usize) -> Option<(String, Config)> {
+        let all = &self.config;
+        let (host, ports) = (all.get_hosts().get(place)?, all.get_ports());
+        // One port may be that of all hosts.
+        let port = ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
+        let mut one = Config::new();
+        match host {
+            Host::Tcp(name) => one.host(name),
+            Host::Unix(path) => one.host_path(path),
+        };
+        all.get_hostaddrs().get(place).into_iter().for_each(|address| _ = one.hostaddr(*address));
+        all.get_user().into_iter().for_each(|user| _ = one.user(user));
+        all.get_password().into_iter().for_each(|password| _ = one.password(password));
+        all.get_dbname().into_iter().for_each(|name| _ = one.dbname(name));
+        all.get_options().into_iter().for_each(|options| _ = one.options(options));
+        all.get_application_name().into_iter().for_each(|name| _ = one.application_name(name));
+        one.port(port)
+            .ssl_mode(all.get_ssl_mode())
+            .ssl_negotiation(all.get_ssl_negotiation())
+            .channel_binding(all.get_channel_binding())
+            .target_session_attrs(all.get_target_session_attrs());
+        bounded(&mut one);
+        Some((format!("{}:{port}", host_name(host)), one))
     }
 
     /// Whether the address chooses the isolation of transactions.
     pub(super) fn sets_isolation(&self) -> bool {
         self.config.get_options().is_some_and(|options| options.contains("default_transaction_isolation"))
     }
+}
+
+/// How long connections may take, and when they count as lost.
+fn bounded(config: &mut Config) {
+    config
+        .connect_timeout(CONNECT_TIME)
+        .tcp_user_timeout(UNACKNOWLEDGED_TIME)
+        .keepalives(true)
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES);
 }
 
 /// What an address says of encryption.

@@ -15,7 +15,8 @@ use postgres::types::ToSql;
 use postgres::{NoTls, Row, Statement};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{DatabaseAddress, innermost};
 
@@ -68,6 +69,19 @@ pub enum Trouble {
     Refused(String),
 }
 
+impl Trouble {
+    /// What the database or the system said.
+    fn reason(&self) -> &str {
+        match self {
+            Trouble::Applied => "the batch was applied before",
+            Trouble::Conflict(reason)
+            | Trouble::Taken(reason)
+            | Trouble::Gone(reason)
+            | Trouble::Refused(reason) => reason,
+        }
+    }
+}
+
 impl Connection {
     /// Connects.
     pub fn open(address: &DatabaseAddress) -> Result<Connection, Trouble> {
@@ -75,15 +89,11 @@ impl Connection {
     }
 
     fn open_within(address: &DatabaseAddress, time: Duration) -> Result<Connection, Trouble> {
-        let late = || Trouble::Gone(format!("it accepts connections, and begins no session within {time:?}"));
         let built = Builder::new_current_thread().enable_all().build();
         let runtime = built.map_err(|error| Trouble::Gone(error.to_string()))?;
-        let (deadline, connecting) = (Instant::now() + time, connect(address));
-        let connected = match runtime.block_on(async { timeout_at(deadline, connecting).await }) {
-            Ok(connected) => connected.map_err(|error| trouble(&error)),
-            Err(_) => Err(late()),
-        };
-        let (client, connection) = match connected {
+        let deadline = Instant::now() + time;
+        let late = || Trouble::Gone(format!("no session began within {time:?}"));
+        let (client, connection) = match runtime.block_on(connect(address, deadline, late)) {
             Ok(connected) => connected,
             Err(trouble) => {
                 // A name may still be looked up.
@@ -176,14 +186,47 @@ impl Connection {
 
 type Served = Pin<Box<dyn Future<Output = Result<(), postgres::Error>> + Send>>;
 
-async fn connect(address: &DatabaseAddress) -> Result<(Client, Served), postgres::Error> {
-    Ok(match address.encryption() {
+/// Connects to the first host that fits. A silent one leaves the others their share of the time. Where none fits, the refusals of
+/// all are told.
+async fn connect(
+    address: &DatabaseAddress,
+    deadline: Instant,
+    late: impl Fn() -> Trouble,
+) -> Result<(Client, Served), Trouble> {
+    let (hosts, mut refusals) = (address.hosts(), Vec::new());
+    for (tried, (host, config)) in (0..).zip(&hosts) {
+        let left = u32::try_from(hosts.len()).unwrap_or(u32::MAX).saturating_sub(tried).max(1);
+        let until = Instant::now() + deadline.saturating_duration_since(Instant::now()) / left;
+        let connected = timeout_at(until, connect_to(config, address.encryption())).await;
+        match connected.map_or_else(|_| Err(late()), |connected| connected.map_err(|error| trouble(&error))) {
+            Ok(connected) => return Ok(connected),
+            Err(trouble) => refusals.push((host, trouble)),
+        }
+    }
+    if hosts.len() == 1
+        && let Some((_, trouble)) = refusals.pop()
+    {
+        return Err(trouble);
+    }
+    // Only where every host refuses for good is there nothing to wait for.
+    let is_gone = refusals.iter().any(|(_, trouble)| !matches!(trouble, Trouble::Refused(_)));
+    let told: Vec<String> =
+        refusals.iter().map(|(host, trouble)| format!("{host}: {}", trouble.reason())).collect();
+    let told = told.join("; ");
+    Err(if is_gone { Trouble::Gone(told) } else { Trouble::Refused(told) })
+}
+
+async fn connect_to(
+    config: &Config,
+    encryption: Option<&MakeRustlsConnect>,
+) -> Result<(Client, Served), postgres::Error> {
+    Ok(match encryption {
         None => {
-            let (client, connection) = address.config().connect(NoTls).await?;
+            let (client, connection) = config.connect(NoTls).await?;
             (client, Box::pin(connection))
         }
         Some(encryption) => {
-            let (client, connection) = address.config().connect(encryption.clone()).await?;
+            let (client, connection) = config.connect(encryption.clone()).await?;
             (client, Box::pin(connection))
         }
     })
@@ -292,5 +335,20 @@ mod tests {
     fn gives_database_up_that_is_silent_before_and_in_encryption() {
         check("sslmode=require", b"");
         check("sslmode=require", b"S");
+    }
+    #[test]
+    fn tells_refusals_of_all_hosts() {
+        let closed = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ports = [closed(), silent.local_addr().unwrap().port(), closed()];
+        let [one, two, three] = ports;
+        let url = format!("postgres://a:b@127.0.0.1:{one},localhost:{two},127.0.0.1:{three}/c");
+        let address = DatabaseAddress::parse(&url, |_| None).unwrap();
+        let refused = Connection::open_within(&address, Duration::from_millis(300)).err().unwrap();
+        let Trouble::Gone(told) = &refused else { panic!("{refused:?}") };
+        let told: Vec<&str> = told.split("; ").collect();
+        assert!(told[0].starts_with(&format!("127.0.0.1:{one}: Connection refused")), "{told:?}");
+        assert!(told[1].starts_with(&format!("localhost:{two}: no session began within 300ms")), "{told:?}");
+        assert!(told[2].starts_with(&format!("127.0.0.1:{three}: Connection refused")), "{told:?}");
     }
 }

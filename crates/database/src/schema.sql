@@ -159,7 +159,9 @@ CREATE TABLE server (
     started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_until timestamptz NOT NULL,
     -- The generation of the catalogue that it has loaded whole; nothing where it serves none.
-    loaded_generation bigint
+    loaded_generation bigint,
+    -- Datasets of the newest generation that the server does not serve yet; nothing where it serves no catalogue.
+    lacking integer
 );
 
 -- What servers keep in memory changes with the generation. The row is locked until the change is committed, so generations are

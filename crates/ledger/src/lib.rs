@@ -69,8 +69,6 @@ pub use operations::checkouts::{
 pub use operations::relations::{AddRelation, RemoveRelations};
 pub use operator::CreatedKey;
 pub use password_hash::{NotAPasswordHash, PasswordHash};
-#[cfg(feature = "testing")]
-pub use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
 pub use people::{
     CloseAccount, ConfirmEmail, EndAllSessions, EndSession, IssuedToken, RedeemToken, Redeemed, Redemption,

@@ -109,36 +109,3 @@ impl<T, E: From<BooksError>> Pending<T, E> {
         }
     }
 }
-
-#[cfg(feature = "testing")]
-pub mod testing {
-    use std::thread;
-    use std::time::Duration;
-
-    use super::*;
-
-    struct Slow {
-        time: Duration,
-        succeeds: bool,
-    }
-
-    impl Durability for Slow {
-        fn sync(&self, _: u64) -> Result<(), Unavailable> {
-            thread::sleep(self.time);
-            if self.succeeds { Ok(()) } else { Err(Unavailable::Down) }
-        }
-
-        fn is_durable(&self, _: u64) -> bool {
-            false
-        }
-
-        fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {
-            thread::spawn(move || next(self.sync(up_to)));
-        }
-    }
-
-    /// An operation that becomes durable, or fails, after a time.
-    pub fn durable_after(time: Duration, succeeds: bool) -> Durable {
-        Durable { books: Some(Arc::new(Slow { time, succeeds })), up_to: 1 }
-    }
-}

@@ -97,7 +97,8 @@ impl EventLoop {
 
     fn sleep(&mut self, events: &mut Events) -> io::Result<()> {
         // A completion from here on wakes the loop if requests wait for a slot, or the end does.
-        let crowded = self.context.stopping || self.classes.iter().any(|class| class.queue.len() > 0);
+        let crowded =
+            self.context.stopping_since.is_some() || self.classes.iter().any(|class| class.queue.len() > 0);
         self.slots.await_any(crowded);
         let is_busy = !self.again.is_empty() || !self.completions.is_empty();
         let timeout = if is_busy { Some(Duration::ZERO) } else { self.time_to_sleep() };
@@ -146,18 +147,26 @@ impl EventLoop {
     fn take_stops(&mut self, ready: &mut Vec<Token>) {
         while let Ok(Stop { drained_by }) = self.stops.try_recv() {
             self.drained_by = drained_by;
-            self.context.stopping = true;
-            self.accept_from = None;
-            if let Some(listener) = self.listener.take() {
-                // It is closed in any case.
-                drop(self.poll.registry().deregister(&mut SourceFd(&listener.as_raw_fd())));
-            }
+            self.context.stopping_since.get_or_insert(self.context.now);
+            self.close_listener();
             for (token, connection) in self.connections.iter_mut() {
                 if connection.is_idle() {
                     connection.readable = true;
                     ready.push(token);
                 }
             }
+        }
+    }
+
+    /// Closes the listener. Connections that it has already made are served: closing it would reset them.
+    fn close_listener(&mut self) {
+        if self.listener.is_some() {
+            self.accept_all();
+        }
+        self.accept_from = None;
+        if let Some(listener) = self.listener.take() {
+            // It is closed in any case.
+            drop(self.poll.registry().deregister(&mut SourceFd(&listener.as_raw_fd())));
         }
     }
 
@@ -253,7 +262,7 @@ impl EventLoop {
 
     /// Assigns a request to a slot, and sends its head to a worker.
     fn serve(&mut self, token: Token, class: usize, client: Client, slot: usize) {
-        let Context { now, stopping, .. } = self.context;
+        let Context { now, stopping_since, .. } = self.context;
         let Some(connection) = self.connections.get_mut(token) else {
             return self.set_free(Service { token, class, client, generation: 0, is_deferred: false }, slot);
         };
@@ -269,7 +278,7 @@ impl EventLoop {
             is_head: facts.is_head,
             is_http_1_1: facts.fields.is_http_1_1,
             // A draining loop still answers received requests.
-            closes: !facts.fields.keep_alive || (stopping && !awaited),
+            closes: !facts.fields.keep_alive || (stopping_since.is_some() && !awaited),
         };
         let assignment = Assignment { socket, facts, body };
         let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));

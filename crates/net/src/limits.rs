@@ -30,6 +30,8 @@ pub const HEAD_TIME: Duration = Duration::from_secs(10);
 pub const BODY_TIME: Duration = Duration::from_secs(30);
 /// Between two requests of a connection.
 pub const IDLE_TIME: Duration = Duration::from_secs(60);
+/// At the end, for a kept connection to bring one more request, which is answered with `Connection: close`.
+pub const FAREWELL_TIME: Duration = Duration::from_secs(1);
 /// For a client to accept one piece of a response. `--write-seconds`.
 pub const WRITE_TIME: Duration = Duration::from_secs(30);
 /// The piece of a response that a client has to accept within `WRITE_TIME`.

@@ -152,7 +152,7 @@ impl Bound {
                 refuse: parts.refuse,
                 scratch: vec![0; LINGER_READ_BYTES],
                 now: Instant::now(),
-                stopping: false,
+                stopping_since: None,
             },
             accept_from: Some(Instant::now()),
             drained_by: None,
@@ -183,7 +183,7 @@ impl NetServer {
         move || counters.samples()
     }
 
-    /// Accepts no further connection, and of those that are open no request that was not sent before.
+    /// Accepts no further connection. Each open one is closed after its next answer, or after a second without a request.
     pub fn stop_accepting(&self) {
         self.tell(Stop { drained_by: None });
     }

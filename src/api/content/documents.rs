@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use super::prepared::Prepared;
 use super::public_url::PublicUrl;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, validation_error};
+use crate::api::context::Incoming;
 use crate::api::openapi;
 use mercato_base::clock::Moment;
+use mercato_web::{ApiError, validation_error};
 
 /// Documents that do not change while the server runs.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::api::errors::ApiError;
 use mercato_base::clock::Moment;
 use mercato_catalog::Language;
+use mercato_web::ApiError;
 
 /// Which state of the catalog and of the relations a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

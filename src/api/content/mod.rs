@@ -3,6 +3,5 @@
 pub(super) mod documents;
 pub(super) mod exports;
 pub(super) mod graph_cache;
-pub(super) mod percent;
 pub(super) mod prepared;
 pub(super) mod public_url;

@@ -4,13 +4,14 @@
 
 use std::sync::OnceLock;
 
-use crate::api::framing::buffer::ResponseBuffer;
-use crate::api::framing::coding::{self, Coding, encode_whole};
-use crate::api::framing::conditional::{Conditions, Validators, Verdict, not_expected};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::context::Incoming;
 use crate::limits::api::ENCODED_BODY_BYTES_MIN;
 use mercato_base::clock::Moment;
+use mercato_web::{
+    Conditions, Response, ResponseBuffer, Validators, Verdict,
+    coding::{self, Coding, encode_whole},
+    not_expected,
+};
 
 /// A whole body with its media type and validators.
 #[derive(Debug)]

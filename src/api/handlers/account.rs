@@ -2,21 +2,20 @@
 //!
 //! Costs no credits, and is answered from memory except for the usage. Never shows another account.
 
+use crate::api::books_errors::from_books;
 use serde::Serialize;
 
 use crate::access::{Admission, LimitStatus, Subject};
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method, validation_error};
-use crate::api::response::Response;
-use crate::api::routing::parameters::Parameters;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::operator::{Key, UsageDay};
 use mercato_base::clock::Moment;
 use mercato_base::words::{placed, quoted};
 use mercato_ledger::limits::USAGE_DAYS_MAX;
 use mercato_ledger::{AccountId, AccountView, BooksError, KeyId, Ledger, UsageQuery};
+use mercato_web::{ApiError, ErrorKind, Method, Parameters, Response, validation_error};
 
 const USAGE_DAYS_DEFAULT: u64 = 30;
 
@@ -60,7 +59,7 @@ struct Limit {
 
 fn overview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    let (caller, now) = (request.caller()?, request.now());
+    let (caller, now) = (request.context.caller()?, request.now());
     let view = app.ledger.account_view(&caller.account, now);
     let admission = app.access.peek(Subject::Key(caller), now);
     Response::data(&Overview::new(&app.ledger, &view, &admission, now))
@@ -113,7 +112,7 @@ struct Totals {
 }
 
 fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    let account = request.caller()?.account.id();
+    let account = request.context.caller()?.account.id();
     let mut query = request.query();
     let days = query.integer("days", 1, u64::from(USAGE_DAYS_MAX), USAGE_DAYS_DEFAULT);
     let by_key = query.choice("by", &[("dataset", false), ("key", true)]).unwrap_or(false);
@@ -169,6 +168,6 @@ fn too_long(error: BooksError) -> ApiError {
         BooksError::Invalid { field, rule } => {
             validation_error("OUT_OF_RANGE", field, placed(field, &rule), "send a smaller number of days")
         }
-        other => other.into(),
+        other => from_books(other),
     }
 }

@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use mercato_catalog::Snapshot;
+use crate::api::route::{Guard, Route};
+use mercato_catalog::{CopyCause, CopyFault, Entry, Snapshot};
 use mercato_ledger::Health;
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
@@ -42,6 +41,33 @@ struct Ready {
     status: &'static str,
     ledger: &'static str,
     datasets: DatasetCounts,
+    /// Only where versions lie in an object store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<StoreState>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoreState {
+    status: &'static str,
+    cache_disk: &'static str,
+    /// Datasets that are published, and of which this server has nothing.
+    missing: usize,
+}
+
+impl StoreState {
+    fn of(snapshot: &Snapshot, faults: &[CopyFault]) -> Self {
+        let state = |cause| {
+            if faults.iter().any(|fault| fault.cause == cause) { "failing" } else { "serving" }
+        };
+        let is_missing =
+            |fault: &&CopyFault| fault.version.is_none() && snapshot.get(fault.slug.as_str()).is_none();
+        Self {
+            status: state(CopyCause::Store),
+            cache_disk: state(CopyCause::Disk),
+            missing: faults.iter().filter(is_missing).count(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -85,18 +111,33 @@ struct Fault {
     reason: String,
 }
 
+impl Fault {
+    fn of_copy(snapshot: &Snapshot, fault: &CopyFault) -> Self {
+        let serves = match snapshot.get(fault.slug.as_str()) {
+            Some(Entry::Serving(dataset)) if !dataset.current.is_away() => {
+                Some(dataset.current.version.to_string())
+            }
+            _ => None,
+        };
+        let version =
+            fault.version.as_ref().map(|version| format!("version {version}: ")).unwrap_or_default();
+        Self { slug: fault.slug.to_string(), serves, reason: format!("{version}{}", fault.reason) }
+    }
+}
+
 impl Faults {
-    fn of(snapshot: &Snapshot) -> Self {
+    fn of(snapshot: &Snapshot, copies: &[CopyFault]) -> Self {
         let reasons = snapshot.quarantined().into_iter().map(|(slug, reason)| Fault {
             slug: slug.to_string(),
             serves: None,
             reason: reason.to_owned(),
         });
-        let warnings = snapshot.warnings().into_iter().map(|warning| Fault {
+        let damaged = snapshot.warnings().into_iter().map(|warning| Fault {
             slug: warning.slug,
             serves: Some(warning.serves),
             reason: warning.reason,
         });
+        let warnings = damaged.chain(copies.iter().map(|fault| Fault::of_copy(snapshot, fault)));
         Self {
             reasons: reasons.collect(),
             warnings: warnings.collect(),
@@ -107,23 +148,31 @@ impl Faults {
 
 fn ready(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    readiness(app, |_| None)
+    readiness(app, |_, _| None)
 }
 
 /// Readiness with the reasons, for the operator.
 fn ready_for_operator(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    readiness(app, |snapshot| Some(Faults::of(snapshot)))
+    readiness(app, |snapshot, copies| Some(Faults::of(snapshot, copies)))
 }
 
-/// A damaged dataset does not make the server unready: the others serve.
-fn readiness(app: &App, faults: impl FnOnce(&Snapshot) -> Option<Faults>) -> Result<Response, ApiError> {
+/// A damaged dataset does not make the server unready: the others serve. One that has nothing of what is published is unready, or a
+/// balancer would send it customers.
+fn readiness(
+    app: &App,
+    faults: impl FnOnce(&Snapshot, &[CopyFault]) -> Option<Faults>,
+) -> Result<Response, ApiError> {
     let snapshot = app.catalog.snapshot();
+    let copies = app.catalog.copy_faults();
+    let store = copies.as_ref().map(|copies| StoreState::of(&snapshot, copies));
+    let is_empty = snapshot.datasets().is_empty() && store.as_ref().is_some_and(|store| store.missing > 0);
     let counts = app.catalog.verification();
     let quarantined = snapshot.quarantined();
     let serves = matches!(app.ledger.health(), Health::Serving);
+    let is_ready = serves && !is_empty;
     let data = Ready {
-        status: if serves { "ready" } else { "not ready" },
+        status: if is_ready { "ready" } else { "not ready" },
         ledger: if serves { "serving" } else { "down" },
         datasets: DatasetCounts {
             serving: snapshot.datasets().len(),
@@ -137,9 +186,10 @@ fn readiness(app: &App, faults: impl FnOnce(&Snapshot) -> Option<Faults>) -> Res
                 bytes: counts.bytes(),
                 bytes_done: counts.bytes_done(),
             },
-            faults: faults(&snapshot),
+            faults: faults(&snapshot, copies.as_deref().unwrap_or_default()),
         },
+        store,
     };
     let response = Response::data(&data)?;
-    Ok(if serves { response } else { response.with_status(503) })
+    Ok(if is_ready { response } else { response.with_status(503) })
 }

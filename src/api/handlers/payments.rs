@@ -3,15 +3,15 @@
 //! The raw bytes are verified before anything of them is parsed. The response is a success only when the effect of the
 //! notification is durable, so Stripe repeats a lost one. Does not depend on the form of notifications.
 
+use crate::api::books_errors::from_books;
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::discovery::unknown_path;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_payments::{Applied, NotificationError};
+use mercato_web::{ApiError, ErrorKind, Method, Response};
 
 /// Largest notification of a provider; those of Stripe have a few KiB.
 const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
@@ -41,7 +41,7 @@ fn stripe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let news =
         provider.read_notification(signature, &body, request.now()).map_err(|error| refusal(&error))?;
     if let Some(news) = news
-        && let Applied::Refused(contradiction) = news.apply(&app.ledger)?
+        && let Applied::Refused(contradiction) = news.apply(&app.ledger).map_err(from_books)?
     {
         let message = format!("the payment is not what was asked for: {contradiction}");
         return Err(ApiError::new(ErrorKind::Conflict, message).with_reason("PAYMENT_CONTRADICTS", REMEDY));

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::*;
-use crate::api::errors::{ErrorKind, reason_phrase};
-use crate::api::routing::router::{Guard, Route};
-use crate::api::routing::routes::PUBLIC;
+use crate::api::route::{Guard, Route};
+use crate::api::routes::PUBLIC;
+use mercato_web::{ErrorKind, reason_phrase};
 
 /// Every refusal.
 const KINDS: [ErrorKind; 23] = [

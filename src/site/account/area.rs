@@ -8,15 +8,13 @@ use super::customer::Customer;
 use super::done::Done;
 use super::same_origin;
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::site::frame::{Frame, NavLink, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 use mercato_ledger::{AccountHandle, Login, SessionHandle};
+use mercato_web::{ApiError, Response};
 
 /// A visit of a signed-in customer to a page of the area.
 pub struct Area {
@@ -89,7 +87,7 @@ fn enter(app: &App, request: &mut Incoming, visit: Visit, then: Then) -> Result<
     };
     let must_confirm = customer.must_confirm(app);
     let Customer { session, account, login } = customer;
-    app.ledger.touch(&session, request.now())?;
+    app.ledger.touch(&session, request.now()).map_err(from_books)?;
     let words = AccountWords::of(visit.language);
     then(app, request, Area { visit, words, session, account, login, must_confirm })
 }

@@ -8,13 +8,11 @@ use super::buying::offer::{BOUGHT, Offer};
 use super::done::{DONE, Done};
 use super::entries::{BEFORE, EntryLine, EntryPage, KIND};
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+use mercato_web::{ApiError, Response};
 
 /// Entries of one page of an account.
 const ENTRIES_PER_PAGE: usize = 50;
@@ -51,7 +49,7 @@ pub fn page(
     let words = area.words;
     let (visit, account) = (&area.visit, &area.account);
     let query = EntryPage::query(visit, account.id(), account.created_at(), ENTRIES_PER_PAGE);
-    let history = app.ledger.history(&query)?;
+    let history = app.ledger.history(&query).map_err(from_books)?;
     let pages = EntryPage::of(visit, words, &visit.link("/account/credits"), history);
     let provider = app.payments.provider();
     let page = CreditsPage {

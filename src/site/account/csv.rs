@@ -4,11 +4,9 @@
 
 use super::area;
 use super::usage::selected;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::site::cache::Cache;
+use mercato_web::{ApiError, Response};
 
 /// The file.
 pub fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {

@@ -2,13 +2,13 @@
 
 use super::area::Area;
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
+use crate::api::{App, from_books};
 use crate::site::frame::NavLink;
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
 use mercato_ledger::{AccountId, Entry, EntryKind, History, HistoryQuery};
+use mercato_web::ApiError;
 
 /// Name of the parameter that selects the kind of entries.
 pub const KIND: &str = "kind";
@@ -100,7 +100,7 @@ impl EntryLine {
 pub fn newest(app: &App, area: &Area, limit: usize) -> Result<Vec<Entry>, ApiError> {
     let (account, created_at) = (area.account.id(), area.account.created_at());
     let query = HistoryQuery { account, created_at, only_credited: false, before: None, limit };
-    Ok(app.ledger.history(&query)?.entries)
+    Ok(app.ledger.history(&query).map_err(from_books)?.entries)
 }
 
 /// The kind of an entry in words.

@@ -3,8 +3,8 @@
 //! Does not depend on the kind of form.
 
 use super::dataset_field::DATASETS;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, validation_error};
+use crate::api::Incoming;
+use mercato_web::{ApiError, validation_error};
 
 /// Size of a form of the account area.
 const FORM_BYTES_MAX: usize = 16 * 1024;

@@ -33,11 +33,11 @@ pub mod signing;
 mod usage;
 pub mod words;
 
-use crate::api::incoming::Method;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use api_keys::{key, keys};
 use buying::{offer, purchase, receipt};
 pub(super) use form::Form;
+use mercato_web::Method;
 pub(super) use signing::customer::Customer;
 pub(super) use signing::same_origin::check as check_origin;
 use signing::{

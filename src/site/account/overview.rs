@@ -7,14 +7,12 @@ use super::area::{self, Area, Head, Tab};
 use super::done::{DONE, Done};
 use super::entries::{self, EntryLine};
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_ledger::{AccountView, Plan};
+use mercato_web::{ApiError, Response};
 
 /// Newest entries on the first page of an account.
 const NEWEST_ENTRIES_MAX: usize = 5;

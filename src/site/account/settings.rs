@@ -14,15 +14,13 @@ use super::password::{self, Refused};
 use super::session;
 use super::sign_in::with_status;
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, validation_error};
-use crate::api::response::Response;
+use crate::api::{App, Incoming, client_address, from_books};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
 use crate::site::words::fill;
 use mercato_ledger::{CloseAccount, EndAllSessions, EndSession, SessionView, SetPassword};
+use mercato_web::{ApiError, Response, validation_error};
 
 #[derive(Template)]
 #[template(path = "account/settings.html")]
@@ -70,7 +68,9 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             "session" => end_session(app, request, &area, form.raw("session")),
             "sessions" => {
                 let (account, kept) = (area.account.id(), area.session.token());
-                app.ledger.commit(&EndAllSessions { account, kept: Some(kept), at: request.now() })?;
+                app.ledger
+                    .commit(&EndAllSessions { account, kept: Some(kept), at: request.now() })
+                    .map_err(from_books)?;
                 Ok(area.visit.redirect(request, &Done::Sessions.at(&here(&area))))
             }
             "delete" => delete(app, request, &area, form.raw("present")),
@@ -98,12 +98,14 @@ fn change_password(app: &App, request: &Incoming, area: &Area, form: &Form) -> R
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
-    app.ledger.commit(&SetPassword {
-        account: area.account.id(),
-        password: hash,
-        kept: Some(area.session.token()),
-        at: request.now(),
-    })?;
+    app.ledger
+        .commit(&SetPassword {
+            account: area.account.id(),
+            password: hash,
+            kept: Some(area.session.token()),
+            at: request.now(),
+        })
+        .map_err(from_books)?;
     mails::send(app, &area.visit, Purpose::Changed, &area.login.email);
     let response = area.visit.redirect(request, &Done::Password.at(&here(area)));
     let login = app.ledger.login(area.account.id());
@@ -119,7 +121,7 @@ fn end_session(app: &App, request: &Incoming, area: &Area, id: &str) -> Result<R
     for session in app.ledger.sessions(area.account.id(), request.now()) {
         let is_meant = Some(session.created_at.unix_millis()) == opened;
         if is_meant && session.token != area.session.token() {
-            app.ledger.commit(&EndSession { token: session.token, at: request.now() })?;
+            app.ledger.commit(&EndSession { token: session.token, at: request.now() }).map_err(from_books)?;
         }
     }
     Ok(area.visit.redirect(request, &Done::Sessions.at(&here(area))))
@@ -130,14 +132,14 @@ fn delete(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<R
         let status = Some((refused.status, refused.retry_after_seconds));
         return page(app, request, area, Faults { delete: Some(refused.text), status, ..Faults::default() });
     }
-    app.ledger.commit(&CloseAccount { account: area.account.id(), at: request.now() })?;
+    app.ledger.commit(&CloseAccount { account: area.account.id(), at: request.now() }).map_err(from_books)?;
     let to = Done::Deleted.at(&area.visit.link("/account/sign-in"));
     Ok(area.visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&area.visit)))
 }
 
 /// Whether the present password was typed: nothing, if so.
 fn confirm(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<Option<Refused>, ApiError> {
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     let mark = device::of(request, &area.visit);
     let checked = app.sign_ins.check(area.login.email.as_str(), present, address, mark, request.now());
     match checked {

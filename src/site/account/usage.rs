@@ -7,10 +7,7 @@ use askama::Template;
 use super::area::{self, Area, Head, Tab};
 use super::keys::name;
 use super::words::AccountWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, validation_error};
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, NavLink};
@@ -18,6 +15,7 @@ use crate::site::plots::{Bin, Histogram};
 use crate::site::words::fill;
 use mercato_base::clock::UtcDay;
 use mercato_ledger::{BooksError, KeyId, UsageLine, UsageQuery};
+use mercato_web::{ApiError, Response, validation_error};
 
 /// Name of the parameter.
 const DAYS: &str = "days";
@@ -86,7 +84,7 @@ pub fn selected(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<
         Err(BooksError::Invalid { rule, .. }) => {
             Err(validation_error("OUT_OF_RANGE", DAYS, rule, "choose fewer days"))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(from_books(error)),
     }
 }
 

@@ -2,8 +2,6 @@
 
 use askama::Template;
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -14,6 +12,7 @@ use mercato_query::SortSupport;
 use super::head::{Head, Tab};
 use super::statistics::{Shown, Writer, of_column};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 /// Names that the query of the page may have.
 pub(super) const KNOWN: [&str; 1] = ["page"];

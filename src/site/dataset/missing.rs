@@ -2,10 +2,7 @@
 
 use askama::Template;
 
-use crate::api::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
@@ -16,6 +13,7 @@ use mercato_catalog::{Entry, Slug, nearest_slug};
 use super::head::Tab;
 use super::values::shortened;
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, ErrorKind, Response};
 
 /// Characters of the typed text that the page repeats.
 const TYPED_CHARACTERS_MAX: usize = 80;

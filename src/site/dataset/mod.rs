@@ -22,11 +22,8 @@ mod words;
 use std::sync::Arc;
 
 use crate::access::RequestKind;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
-use crate::api::{App, ProcessorLimit};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming, ProcessorLimit, from_books};
 use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
@@ -34,6 +31,7 @@ use crate::site::visit::Visit;
 use mercato_catalog::{Dataset, FormatError};
 
 use head::{Head, Tab};
+use mercato_web::{ApiError, Method, Response};
 pub(super) use words::DatasetWords;
 
 /// Paths of this folder. The last one is for tabs that do not exist.
@@ -203,7 +201,7 @@ fn sell(
         let next = visit.here().absolute("");
         return Ok(visit.redirect(request, &visit.link("/account/sign-in").with("next", next)));
     };
-    app.ledger.touch(&customer.session, request.now())?;
+    app.ledger.touch(&customer.session, request.now()).map_err(from_books)?;
     if customer.must_confirm(app) {
         return Ok(visit.redirect(request, &visit.link("/account")));
     }
@@ -213,8 +211,8 @@ fn sell(
     let work = ProcessorLimit::of(app, request);
     let opened = Opened { app, request, visit: &visit, dataset, words, work };
     let Outcome { response, rows, credits } = sale(&opened, &form, &customer)?;
-    request.log.rows = rows;
-    request.log.credits = credits;
+    request.context.log.rows = rows;
+    request.context.log.credits = credits;
     Ok(response)
 }
 

@@ -1,7 +1,5 @@
 //! The first page of a dataset: description, publisher, licence, price, versions and formats.
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown;
@@ -14,6 +12,7 @@ use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
 use super::facts::{Fact, TagLink, facts, tags};
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 /// Bytes of the description for machines that a page carries. One of a very wide table stays at the API.
 const JSON_LD_BYTES_MAX: usize = 48 * 1024;

@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use askama::Template;
 use serde_json::value::RawValue;
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
@@ -22,6 +20,7 @@ use super::head::{Head, Tab};
 use super::picked::Picked;
 use super::values::{Value, in_order, shortened};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 /// Names that the query of the page may have.
 pub(super) const KNOWN: [&str; 4] = ["columns", "sort", "direction", "page"];

@@ -4,8 +4,6 @@
 
 use askama::Template;
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::plots::{Neighbours, Spoke};
@@ -16,6 +14,7 @@ use mercato_ledger::{Relation, Relations};
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 /// Relations in the list, the strongest first. All of them are at the API.
 const LISTED_MAX: usize = 100;

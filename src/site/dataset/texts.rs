@@ -2,8 +2,6 @@
 
 use askama::Template;
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::markdown::{self, Shown};
@@ -12,6 +10,7 @@ use mercato_base::clock::Moment;
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 #[derive(Template)]
 #[template(path = "dataset/text.html")]

@@ -4,8 +4,6 @@
 
 use askama::Template;
 
-use crate::api::errors::ApiError;
-use crate::api::response::Response;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
@@ -15,6 +13,7 @@ use crate::site::words::fill;
 
 use super::head::{Head, Tab};
 use super::{DatasetWords, Opened};
+use mercato_web::{ApiError, Response};
 
 /// Rows of the first query.
 const FIRST_ROWS: u64 = 100;

@@ -13,11 +13,8 @@ use super::cache::Cache;
 use super::entry::Entry;
 use super::visit::Visit;
 use super::words::fill;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
+use crate::api::{App, Incoming};
 use crate::limits::site::DATASETS_PER_PAGE;
 use choice::Choice;
 use facets::Facets;
@@ -25,6 +22,7 @@ use mercato_catalog::{Dataset, Snapshot};
 use mercato_search::limits::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
 use mercato_search::question::{Question, QuestionError};
 use mercato_search::{Found, Hit, Page as SearchPage, RankedBy};
+use mercato_web::{ApiError, Method, Response};
 use view::{ListPage, Paging};
 
 /// Results of a search over which facets are counted, where there are no more.

@@ -7,10 +7,7 @@ use super::done::Done;
 use super::forms::{Forms, Refused};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::form_view::FormView;
@@ -19,6 +16,7 @@ use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_ledger::{AccountHandle, AccountId, Plan};
+use mercato_web::{ApiError, Response};
 
 /// Name of the parameter with the letters that are looked for.
 const QUESTION: &str = "q";

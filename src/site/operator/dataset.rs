@@ -8,10 +8,7 @@ use super::forms::{Forms, Refused, confirmed};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
@@ -19,6 +16,7 @@ use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use mercato_catalog::publish::{Rows, rollback, unpublish};
 use mercato_catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
+use mercato_web::{ApiError, ErrorKind, Response};
 
 /// Name of the field with a version.
 const VERSION: &str = "version";

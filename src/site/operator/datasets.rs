@@ -6,16 +6,14 @@ use super::done::DONE;
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::{Frame, NavLink};
 use crate::site::words::fill;
 use mercato_catalog::{Dataset, Language, Snapshot};
+use mercato_web::{ApiError, Response};
 
 /// Name of the parameter with the words that are looked for.
 const QUESTION: &str = "q";

@@ -27,8 +27,8 @@ mod words;
 
 use super::assets;
 use crate::api::Pages;
-use crate::api::incoming::Method;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
+use mercato_web::Method;
 
 /// The routes that `http` serves on the admin listener. Each page looks for the sign-in itself.
 pub const OPERATOR_PAGES: Pages = Pages { routes: &[ROUTES, assets::ROUTES], refusal: sign_in::refusal };

@@ -4,10 +4,7 @@
 
 use super::done::{DONE, Done};
 use super::words::OperatorWords;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::{Incoming, validation_error};
-use crate::api::response::Response;
-use crate::api::{App, random_bytes};
+use crate::api::{App, Incoming};
 use crate::limits::operator::SIGN_IN_SECONDS;
 use crate::operator::{CommandOutput, Context, OperatorCommand};
 use crate::site::account::form::Form;
@@ -19,6 +16,7 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 use mercato_ledger::{PlainToken, TokenHash};
+use mercato_web::{ApiError, ErrorKind, Response, random_bytes, validation_error};
 
 /// Length of the number of a form.
 const FORM_NUMBER_BYTES_MAX: usize = 64;

@@ -4,10 +4,7 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, HistorySample, Totals};
+use crate::api::{App, HistorySample, Incoming, Totals};
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
@@ -15,6 +12,7 @@ use crate::site::plots::{Labels, Line, Point};
 use crate::site::words::fill;
 use mercato_catalog::Snapshot;
 use mercato_ledger::Health;
+use mercato_web::{ApiError, Response};
 
 const MINUTE_MILLIS: u64 = 60_000;
 

@@ -6,16 +6,14 @@ use askama::Template;
 
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::buying::offer::state;
 use crate::site::account::buying::words::BuyingWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use mercato_ledger::{Checkout, PurchasesQuery};
+use mercato_web::{ApiError, Response};
 
 /// Name of the parameter with the number of the checkout before which a page begins.
 const BEFORE: &str = "before";
@@ -78,7 +76,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let buying = BuyingWords::of(visit.language);
         let before = visit.value(BEFORE).and_then(|text| text.parse().ok());
         let query = PurchasesQuery { account: None, before, limit: OPERATOR_LINES_PER_PAGE };
-        let found = app.ledger.purchases(&query)?;
+        let found = app.ledger.purchases(&query).map_err(from_books)?;
         let all = visit.link("/operator/payments");
         let line = |checkout| CheckoutLine::of(&operator, buying, checkout);
         let page = PaymentsPage {

@@ -10,10 +10,7 @@ use super::done::Done;
 use super::forms::{Forms, Refused};
 use super::operator_visit::{self, ACTION, Head, ONCE, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::limits::site::{ACCOUNT_LINES_MAX, NEWEST_MAX};
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
@@ -22,6 +19,7 @@ use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_catalog::publish::{Rows, republish};
 use mercato_catalog::{Incoming as IncomingFiles, IncomingFile, Slug, Unpublished};
+use mercato_web::{ApiError, Response};
 
 /// Folders of datasets that the page scans.
 const FOLDERS_LOOKED_AT_MAX: usize = 20_000;

@@ -7,10 +7,7 @@ use askama::Template;
 use super::done::{DONE, Done};
 use super::operator_visit::{self, NEXT};
 use super::words::OperatorWords;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, random_bytes};
+use crate::api::{App, Incoming, client_address};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -21,6 +18,7 @@ use crate::site::refusal::title_and_text;
 use crate::site::url::Url;
 use crate::site::visit::{HTML, Visit, html_of};
 use crate::site::words::fill;
+use mercato_web::{ApiError, ErrorKind, Response, random_bytes};
 
 /// First segments of paths that have no pages.
 const FOR_MACHINES: [&str; 4] = ["admin", "healthz", "readyz", "metrics"];
@@ -71,7 +69,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     same_origin::check(&visit, request)?;
     let form = Form::read(request, &[TOKEN, NEXT])?;
     let next = form.text(NEXT);
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     let signed_in = app.admin_token.sign_in(form.raw(TOKEN), address, random_bytes()?, request.now())?;
     let Some(own) = signed_in else {
         let words = OperatorWords::of(visit.language);

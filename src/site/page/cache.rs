@@ -1,8 +1,8 @@
 //! How long caches may keep a page: the only place that writes `Cache-Control` for the site.
 
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::Incoming;
 use mercato_base::clock::Moment;
+use mercato_web::Response;
 
 /// The life of a page in caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

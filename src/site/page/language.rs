@@ -3,7 +3,7 @@
 //! Depends on headers, not on pages.
 
 use super::cookies;
-use crate::api::incoming::Incoming;
+use crate::api::Incoming;
 use mercato_catalog::Language;
 
 /// Ranges of one `Accept-Language` that are read.

@@ -1,8 +1,7 @@
 //! The headers that every response of the site carries, which restrict what browsers do with a page.
 
+use mercato_web::Response;
 use std::borrow::Cow;
-
-use crate::api::response::Response;
 
 /// Everything from here, nothing inline, no frame around it, no other base, forms to here only.
 const PAGE_POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";

@@ -2,9 +2,8 @@
 //!
 //! Depends on paths, queries and percent-encoding, not on pages.
 
+use mercato_web::percent_encode;
 use std::fmt;
-
-use crate::api::percent_encode;
 
 /// A path of the site with a query, whose pairs keep their order. Displays percent-encoded, behind the path at which the
 /// outside sees the site.
@@ -116,10 +115,10 @@ impl fmt::Display for Url {
 
 #[cfg(test)]
 mod tests {
+    use mercato_web::Target;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::api::routing::target::Target;
 
     #[test]
     fn changes_one_parameter_and_keeps_order_of_others() {

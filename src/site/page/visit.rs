@@ -13,15 +13,12 @@ use super::numbers::Numbers;
 use super::security;
 use super::url::Url;
 use super::words::{Words, fill};
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::routing::target::Target;
-use crate::api::{App, PublicUrl};
+use crate::api::{App, Incoming, PublicUrl};
 use crate::branding::Branding;
 use crate::site::assets;
 use mercato_base::clock::Moment;
 use mercato_catalog::Language;
+use mercato_web::{ApiError, ErrorKind, Response, Target};
 
 /// Bytes of the query of a page that its links repeat.
 const QUERY_BYTES_MAX: usize = 4 * 1024;

@@ -327,6 +327,28 @@ fn answers_received_requests_before_end() {
     fake.end_in_order();
 }
 
+/// A proxy keeps connections, and sends a POST only once: one that meets the end of the server must not be lost.
+#[test]
+fn answers_request_that_arrives_on_kept_connection_at_end() {
+    let fake = Fake::start(1, NetLimits::default(), act);
+    let mut kept = fake.get("/name/1");
+    assert_eq!(kept.answer().text(), "/name/1");
+    let mut unused = fake.get("/name/2");
+    assert_eq!(unused.answer().text(), "/name/2");
+    let mut busy = fake.get("/slow/3");
+    wait_until("it is worked on", || fake.sample("mercato_workers_free") == 0);
+    let began = Instant::now();
+    fake.net.as_ref().unwrap().stop_accepting();
+    wait_until("nobody is accepted", || std::net::TcpStream::connect(fake.address).is_err());
+    kept.send(request("/name/4"));
+    assert_eq!(busy.answer().text(), "/slow/3");
+    assert_eq!(kept.answer().text(), "/name/4");
+    assert!(kept.is_over(), "its answer was the last");
+    assert!(unused.is_over() && began.elapsed() >= Duration::from_millis(900), "{:?}", began.elapsed());
+    fake.end_in_order();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[test]
 fn closes_idle_clients_in_time_and_at_end() {
     let limits = NetLimits { idle_time: Duration::from_secs(1), ..NetLimits::default() };

@@ -69,7 +69,7 @@ fn refuses_query_that_takes_too_much_work_for_nothing() {
         check_refused(&send(&key, &format!("{query}/estimate"), &costly(json!({}))));
         let filters: Value = serde_json::from_str(&costly(json!({}))).unwrap();
         let mut target = format!("{query}?filters=");
-        mercato::api::percent_encode(&filters["filters"].to_string(), &mut target);
+        mercato_web::percent_encode(&filters["filters"].to_string(), &mut target);
         check_refused(&site.send(&Ask::get(&target).header("X-Api-Key", &key)));
         assert_eq!(is_free(&site, &key), before);
     }

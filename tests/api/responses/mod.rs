@@ -93,6 +93,11 @@ fn assigns_different_request_ids() {
     let site = Site::empty(&[]);
     let id = |answer: crate::harness::Answer| answer.header("X-Request-Id").unwrap().to_owned();
     assert_ne!(id(site.get("/healthz")), id(site.get("/healthz")));
+    // The books name requests by it, so a client does not choose it.
+    let foreign = "6f0c1c7e-3a52-4c55-9a1c-0d6f3f1f2b11";
+    let asked = site.send(&Ask::get("/healthz").header("X-Request-Id", foreign));
+    assert_eq!(asked.header("X-Request-Id").unwrap(), asked.json()["meta"]["requestId"]);
+    assert_ne!(id(asked), foreign);
 }
 
 #[test]

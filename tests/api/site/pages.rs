@@ -165,7 +165,7 @@ fn shows_prices_and_limits_in_force() {
     assert!(rows.contains(&"Cities66€0.03".to_owned()), "{rows:?}");
     let text = page.one("main").line();
     for said in [
-        "100 free queries in each calendar month. They stay when you buy credits, and are used first.",
+        "Every account has 100 free queries per calendar month. They stay when you buy credits, and are used first.",
         "up to 100 rows",
         "77 requests in any 60 seconds",
         "Within 24 hours",

@@ -102,7 +102,7 @@ fn keeps_hostile_column_names_through_links() {
     let key = site.paying_key(100_000);
     for name in ATTACKS.iter().filter(|name| !name.contains('\0')) {
         let mut encoded = String::new();
-        mercato::api::percent_encode(name, &mut encoded);
+        mercato_web::percent_encode(name, &mut encoded);
         let target =
             format!("/datasets/hostile/explore?filter={encoded}&test=eq&value={encoded}&sort={encoded}");
         let added = site.send(&ask(&format!("{target}&add={encoded}")));

@@ -80,11 +80,28 @@ pub enum AccountCommand {
     },
 }
 
+/// A wrong --data would otherwise be noticed when the server does not know the account.
+fn tell_new_books(response: &mut Value, location: &BooksLocation, json: bool) {
+    if !json {
+        eprintln!(
+            "mercato-tools: warning: {} had no books, and new ones were made there; where a server has others, compare --data",
+            location.data().display()
+        );
+    }
+    if let Value::Object(fields) = response {
+        fields.insert("newBooks".to_owned(), true.into());
+    }
+}
+
 pub(super) fn run(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     match command {
         AccountCommand::Create { name, location } => {
-            let response = Backend::open_or_create(location)?
+            let makes_books = Backend::makes_books(location);
+            let mut response = Backend::open_or_create(location)?
                 .execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
+            if makes_books {
+                tell_new_books(&mut response, location, json);
+            }
             show(&response, json, text_output::created_account)
         }
         AccountCommand::List { location } => show(&list(location)?, json, text_output::accounts),
@@ -126,7 +143,6 @@ pub(super) fn run(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Collects all pages into one document.
 fn list(location: &BooksLocation) -> Result<Value, Failure> {
     let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();

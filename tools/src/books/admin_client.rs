@@ -36,7 +36,6 @@ enum Address {
 }
 
 impl AdminClient {
-    /// A client for this address, with the token in the file.
     pub(super) fn new(address: &str, token_file: &Path) -> Result<AdminClient, Failure> {
         let address = match address.strip_prefix("unix:") {
             Some(path) => Address::Unix(PathBuf::from(path)),

@@ -28,22 +28,27 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    /// Opens the backend of existing books.
     pub(super) fn open_existing(location: &BooksLocation) -> Result<Backend, Failure> {
         if location.books.is_some() {
             return Backend::open_or_create(location);
         }
         let folder = DataDirectory::new(location.data()).ledger();
         if location.admin.is_none() && !folder.is_dir() {
-            return Err(Failure::Refused {
-                file: location.data().display().to_string(),
-                section: "books".into(),
-                expected: "a folder `ledger`".into(),
-                found: "none".into(),
-                remedy: "check --data, or create them with `mercato-tools account create`".into(),
-            });
+            return Err(Failure::refused(
+                location.data().display().to_string(),
+                "books",
+                "a folder `ledger`",
+                "none",
+                "check --data, or create them with `mercato-tools account create`",
+            ));
         }
         Backend::open_or_create(location)
+    }
+
+    /// Whether [`Backend::open_or_create`] would make new books.
+    pub(super) fn makes_books(location: &BooksLocation) -> bool {
+        let is_elsewhere = location.admin.is_some() || location.books.is_some();
+        !is_elsewhere && !DataDirectory::new(location.data()).ledger().is_dir()
     }
 
     /// Opens the backend, and creates missing books.
@@ -130,7 +135,6 @@ fn recorded_admin_address(data: &Path) -> String {
     }
 }
 
-/// Serialises a response.
 pub(super) fn to_value(data: &Path, response: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(response)
         .map_err(|error| books_failure(data, "encode the response", error.to_string()))

@@ -58,6 +58,7 @@ fn server(server: &ServerStatus) -> Value {
         "leaseMilliseconds": server.lease_millis,
         "streams": server.streams,
         "catalogGeneration": server.loaded_generation,
+        "lacking": server.lacking,
     })
 }
 
@@ -96,7 +97,11 @@ fn print(response: &Value) -> Result<(), Failure> {
         let lease = if lease > 0 { format!("{:.1} s", lease as f64 / 1_000.0) } else { "over".to_owned() };
         let (name, started) = (text("name"), text("startedAt"));
         let loaded = server.get("catalogGeneration").and_then(Value::as_i64);
-        let loaded = loaded.map_or_else(|| "-".to_owned(), |generation| generation.to_string());
+        let loaded = match (loaded, number("lacking")) {
+            (None, _) => "-".to_owned(),
+            (Some(generation), 0) => generation.to_string(),
+            (Some(_), lacking) => format!("lacks {lacking}"),
+        };
         println!(
             "{:>8}  {name:<32} {started:<25} {lease:>10} {:>8} {loaded:>9}",
             number("id"),

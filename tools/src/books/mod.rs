@@ -226,10 +226,6 @@ pub enum LedgerCommand {
     },
 }
 
-/// The database that a URL names.
-///
-/// # Errors
-/// When the URL is no address of a database.
 pub fn database_address(url: &Secret) -> Result<DatabaseAddress, Failure> {
     database::address(url)
 }
@@ -240,10 +236,6 @@ pub fn notify_server(data: &DataDirectory) {
     backend::notify_server(data);
 }
 
-/// Runs a command.
-///
-/// # Errors
-/// When the books cannot be opened or refuse the command.
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => account::run(command, json),
@@ -335,12 +327,14 @@ fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
             newest = Some(path);
         }
     }
-    newest.ok_or_else(|| Failure::Refused {
-        file: folder.display().to_string(),
-        section: "backups".into(),
-        expected: "a file that ends in .backup".into(),
-        found: "none".into(),
-        remedy: "name the file itself".into(),
+    newest.ok_or_else(|| {
+        Failure::refused(
+            folder.display().to_string(),
+            "backups",
+            "a file that ends in .backup",
+            "none",
+            "name the file itself",
+        )
     })
 }
 

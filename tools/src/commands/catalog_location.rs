@@ -87,9 +87,6 @@ impl CatalogPlace {
 impl CatalogLocation {
     /// Lets `work` change a dataset in the directory that it is given, and tells the servers. `with_current`: it reads the rows of
     /// the version that is served.
-    ///
-    /// # Errors
-    /// Those of `work`, of the store and the database; nothing is published then. [`Failure::Lagging`] after a publication.
     pub fn change<T>(
         &self,
         slug: &Slug,
@@ -136,9 +133,8 @@ fn working_folder() -> Result<TempDir, Failure> {
     made.map_err(Failure::io(&std::env::temp_dir(), "make a folder"))
 }
 
-/// A progress bar for each step.
 #[derive(Default)]
-pub(crate) struct Steps {
+pub struct Steps {
     present: Mutex<Option<ProgressBar>>,
 }
 

@@ -9,6 +9,7 @@ use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};
 use crate::convert::inputs::{InputFormat, STANDARD_INPUT, stem};
+use crate::convert::isolation::Isolation;
 use crate::convert::text::TextOptions;
 use crate::convert::{Conversion, SortIndex, convert, preview};
 use crate::failure::Failure;
@@ -112,9 +113,6 @@ impl From<TimestampUnit> for TimeUnit {
 
 impl ConversionOptions {
     /// A conversion with these options. SIGINT and SIGTERM end it without output.
-    ///
-    /// # Errors
-    /// When the signal handlers cannot be installed.
     pub fn conversion(&self, inputs: &[PathBuf], output: &Path) -> Result<Conversion, Failure> {
         let defaults = Conversion::new(Path::new(""), output);
         let watched = defaults.interruption.on_signals();
@@ -134,15 +132,12 @@ impl ConversionOptions {
             timestamp_unit: self.timestamp_unit.map(TimeUnit::from),
             memory_limit: self.memory_limit,
             threads: self.threads.map_or(defaults.threads, usize::from),
+            isolation: Some(Isolation::in_this_program()),
             ..defaults
         })
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     if arguments.preview {
         return run_preview(arguments, json);

@@ -87,10 +87,6 @@ struct ColumnLine {
     description: Option<String>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the data directory cannot be read, or a dataset does not exist or is damaged.
 pub fn run(arguments: &DatasetsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         DatasetsCommand::List { place } => {
@@ -149,12 +145,14 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
 fn show(catalog: &Catalog, name: &str, json: bool) -> Result<(), Failure> {
     let slug = slug(name)?;
     let snapshot = catalog.snapshot();
-    let refused = |found: String, remedy: &str| Failure::Refused {
-        file: catalog.directory().root().display().to_string(),
-        section: format!("dataset {slug}"),
-        expected: "a published dataset".into(),
-        found,
-        remedy: remedy.to_owned(),
+    let refused = |found: String, remedy: &str| {
+        Failure::refused(
+            catalog.directory().root().display().to_string(),
+            format!("dataset {slug}"),
+            "a published dataset",
+            found,
+            remedy,
+        )
     };
     let dataset = match snapshot.get(slug.as_str()) {
         Some(Entry::Serving(dataset)) => dataset,

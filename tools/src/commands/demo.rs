@@ -52,9 +52,6 @@ pub struct DemoArguments {
 }
 
 /// Runs the command until SIGINT or SIGTERM.
-///
-/// # Errors
-/// See [`prepare`] and [`start`].
 pub fn run(arguments: &DemoArguments, json: bool) -> Result<(), Failure> {
     if let Some(folder) = &arguments.cluster {
         return cluster::run(folder.as_deref(), arguments.scale, json);

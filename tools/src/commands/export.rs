@@ -55,10 +55,6 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the file cannot be opened or is damaged, or the output cannot be written.
 pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let destination = arguments.output.as_deref().map(|path| Destination::check(path, arguments.force));
     let destination = destination.transpose()?;

@@ -23,9 +23,6 @@ use serde::Serialize;
 use crate::failure::Failure;
 
 /// Prints one JSON document and a line break on standard output.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_vec_pretty(document).map_err(|error| to_stdout(error.into()))?;
     text.push(b'\n');
@@ -33,9 +30,6 @@ pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Prints text and a line break on standard output.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub fn print_text(text: &str) -> Result<(), Failure> {
     writeln!(io::stdout(), "{text}").map_err(to_stdout)
 }

@@ -64,10 +64,6 @@ struct Installed {
     files: Vec<InstalledFile>,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the folder or the wheel is invalid.
 pub fn run(arguments: &ModelsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         ModelsCommand::Check { folder, sentence, passage, sentences } => {
@@ -121,12 +117,14 @@ fn print_trial(trial: &CheckReport) -> Result<(), Failure> {
 
 fn read_sentences(path: &Path) -> Result<Vec<String>, Failure> {
     let size = fs::metadata(path).map_err(Failure::io(path, "read it"))?.len();
-    let refused = |found: String| Failure::Refused {
-        file: path.display().to_string(),
-        section: "content".into(),
-        expected: "a JSON list of texts, at most 16 MiB".into(),
-        found,
-        remedy: "write it like [\"first sentence\", \"second sentence\"]".into(),
+    let refused = |found: String| {
+        Failure::refused(
+            path.display().to_string(),
+            "content",
+            "a JSON list of texts, at most 16 MiB",
+            found,
+            "write it like [\"first sentence\", \"second sentence\"]",
+        )
     };
     if size > SENTENCES_SIZE_BYTES_MAX {
         return Err(refused(format!("{size} bytes")));

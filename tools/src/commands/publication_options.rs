@@ -14,13 +14,11 @@ use super::publish::PublishArguments;
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
-/// The options in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionsLine {
     /// `all`, `none`, or names separated by commas.
     pub sort_index: String,
-    /// Dropped columns and groups.
     pub drop: Vec<String>,
     /// The version that options were inherited from.
     pub taken_from: Option<String>,
@@ -42,7 +40,6 @@ impl fmt::Display for OptionsLine {
     }
 }
 
-/// The options of a publication.
 #[derive(Debug, Clone)]
 pub struct PublicationOptions {
     /// The options that the next publication inherits.
@@ -66,9 +63,6 @@ impl PublicationOptions {
     }
 
     /// The options of the command line. Missing ones are inherited from the previous version.
-    ///
-    /// # Errors
-    /// When the manifest or the record of the publications cannot be read.
     pub fn from_arguments(
         arguments: &PublishArguments,
         data: &DataDirectory,

@@ -152,23 +152,16 @@ pub enum FeatureState {
     Auto,
 }
 
-/// The report of a publication.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publication {
-    /// The dataset.
     pub slug: String,
-    /// The new version.
     pub version: String,
-    /// The store file.
     pub path: String,
-    /// Rows.
     pub rows: u32,
-    /// Bytes of the store file.
     pub bytes: u64,
     /// Bytes of the Parquet file; `null` without one.
     pub parquet_bytes: Option<u64>,
-    /// Removed older versions.
     pub removed: Vec<String>,
     /// Columns of the manifest that the data do not have.
     pub undescribed: Vec<String>,
@@ -176,32 +169,23 @@ pub struct Publication {
     pub choices: OptionsLine,
     /// Breaking changes against previous versions.
     pub breaking: Vec<BreakingChangeLine>,
-    /// The report of the conversion.
     pub conversion: Report,
 }
 
 /// A breaking change of a column, in the report.
 #[derive(Debug, Serialize)]
 pub struct BreakingChangeLine {
-    /// The column.
     pub column: String,
-    /// Its previous type.
     pub from: String,
     /// Its new type; `null` if the column is gone.
     pub to: Option<String>,
 }
 
-/// A publication to perform.
 pub struct PublishRequest<'a> {
-    /// The server's data directory.
     pub data: &'a DataDirectory,
-    /// The folder of the dataset.
     pub folder: &'a Path,
-    /// The version.
     pub version: &'a Version,
-    /// Number of versions to keep.
     pub keep: Option<usize>,
-    /// Whether breaking changes are allowed.
     pub allows_breaking: bool,
     /// Whether the rows go behind those of the version that is served.
     pub appends: bool,
@@ -210,7 +194,6 @@ pub struct PublishRequest<'a> {
 }
 
 impl<'a> PublishRequest<'a> {
-    /// A publication with default options.
     #[must_use]
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
         PublishRequest {
@@ -225,10 +208,6 @@ impl<'a> PublishRequest<'a> {
     }
 }
 
-/// Runs `publish`.
-///
-/// # Errors
-/// See [`publish`].
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let slug = Manifest::load(&folder)?.slug;
@@ -275,12 +254,14 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
 
 /// The store file of the version that is served now.
 fn version_to_append_to(data: &DataDirectory, slug: &Slug, folder: &Path) -> Result<PathBuf, Failure> {
-    catalog_publish::current_store(data, slug)?.map(|(_, path)| path).ok_or_else(|| Failure::Refused {
-        file: folder.display().to_string(),
-        section: "--append".into(),
-        expected: format!("a version of {slug} in the data directory"),
-        found: "none".into(),
-        remedy: "publish the first version without --append".into(),
+    catalog_publish::current_store(data, slug)?.map(|(_, path)| path).ok_or_else(|| {
+        Failure::refused(
+            folder.display().to_string(),
+            "--append",
+            format!("a version of {slug} in the data directory"),
+            "none",
+            "publish the first version without --append",
+        )
     })
 }
 
@@ -345,10 +326,6 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
     })
 }
 
-/// Runs `unpublish`.
-///
-/// # Errors
-/// When there is no such dataset, or its files cannot be changed.
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     arguments.location.change(&slug, false, |data| Ok(catalog_publish::unpublish(data, &slug)?))?;
@@ -360,10 +337,6 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
     ))
 }
 
-/// Runs `republish`.
-///
-/// # Errors
-/// When there is no such dataset, its version is damaged, or its files cannot be changed.
 pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -378,10 +351,6 @@ pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), F
     print_text(&format!("{slug} is published again and serves version {version}"))
 }
 
-/// Runs `rollback`.
-///
-/// # Errors
-/// When there is no such dataset or version, or its files cannot be changed.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -394,10 +363,6 @@ pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Fai
     print_text(&format!("{slug} serves version {} now", arguments.to))
 }
 
-/// Runs `feature`.
-///
-/// # Errors
-/// When there is no such dataset, or its files cannot be changed.
 pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let (featured, said) = match arguments.state {
@@ -418,10 +383,6 @@ fn parse_keep(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
-/// Parses a slug.
-///
-/// # Errors
-/// A usage error when the text is not a slug.
 pub fn slug(text: &str) -> Result<Slug, Failure> {
     Slug::parse(text).map_err(|error| Failure::Usage(CatalogError::from(error).to_string()))
 }
@@ -435,11 +396,11 @@ fn folder_of(typed: &Path) -> Result<PathBuf, Failure> {
         let parent = typed.parent().filter(|parent| !parent.as_os_str().is_empty());
         return Ok(parent.unwrap_or(Path::new(".")).to_path_buf());
     }
-    Err(Failure::Refused {
-        file: typed.display().to_string(),
-        section: "dataset".into(),
-        expected: "a folder with dataset.toml, or that file".into(),
-        found: if typed.exists() { "another file".into() } else { "nothing".into() },
-        remedy: "name the folder that holds dataset.toml".into(),
-    })
+    Err(Failure::refused(
+        typed.display().to_string(),
+        "dataset",
+        "a folder with dataset.toml, or that file",
+        if typed.exists() { "another file".to_owned() } else { "nothing".to_owned() },
+        "name the folder that holds dataset.toml",
+    ))
 }

@@ -53,7 +53,6 @@ pub struct EvaluateArguments {
     seed: u64,
 }
 
-/// The metrics of one ranking.
 #[derive(Debug, Serialize)]
 struct Line {
     ranking: &'static str,
@@ -61,10 +60,6 @@ struct Line {
     report: Report,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When the set or a model is unreadable or inconsistent.
 pub fn run(arguments: &SearchArguments, json: bool) -> Result<(), Failure> {
     let SearchCommand::Evaluate(arguments) = &arguments.command;
     let set = read(&arguments.file)?;
@@ -122,13 +117,13 @@ fn load<T: ?Sized>(
 }
 
 fn refused(file: &Path, found: &dyn std::fmt::Display) -> Failure {
-    Failure::Refused {
-        file: file.display().to_string(),
-        section: "search evaluation".to_owned(),
-        expected: "datasets, queries and models as docs/OPERATIONS.md describes them".to_owned(),
-        found: found.to_string(),
-        remedy: "correct it and run the command again".to_owned(),
-    }
+    Failure::refused(
+        file.display().to_string(),
+        "search evaluation",
+        "datasets, queries and models as docs/OPERATIONS.md describes them",
+        found.to_string(),
+        "correct it and run the command again",
+    )
 }
 
 fn lexicon_without(percent: u64, seed: u64) -> Arc<Lexicon> {

@@ -46,10 +46,6 @@ struct Verified {
     seconds: f64,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// The first violation in the file.
 pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let begun = Instant::now();
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;

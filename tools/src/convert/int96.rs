@@ -12,7 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
-use crate::convert::pages::CheckedGroup;
+use crate::convert::pages::GroupPages;
 use crate::convert::pages::batch_budget::{BatchBudget, LeafCost};
 use crate::convert::plan::{ErrorContext, FieldViews, is_int96};
 use crate::convert::schema::flatten::{OutputColumn, flatten, time_unit};
@@ -34,7 +34,6 @@ const UNITS: [(TimeUnit, &str, i128); 3] = [
 /// The units of INT96 leaves, with warnings.
 #[derive(Default)]
 pub(super) struct Int96Units {
-    /// The unit of each INT96 leaf.
     pub(super) by_leaf: HashMap<usize, TimeUnit>,
     /// One warning for each column that loses digits.
     pub(super) warnings: Vec<String>,
@@ -167,7 +166,7 @@ fn range(source: &Source, metadata: &ParquetMetaData, leaf: usize) -> parquet::e
         let budget =
             BatchBudget::new(&[LeafCost { level_bytes: LEVEL_BYTES }], BATCH_BYTES_MAX, rows as u64, 0);
         let leaves = leaf..leaf + 1;
-        let checked = CheckedGroup { source, metadata, group, leaves, as_keys: false, budget };
+        let checked = GroupPages { source, metadata, group, leaves, as_keys: false, budget };
         let pages = Box::new(checked.pages(leaf)?);
         let reader = get_column_reader(Arc::clone(&description), pages);
         let ColumnReader::Int96ColumnReader(reader) = reader else {
@@ -180,13 +179,11 @@ fn range(source: &Source, metadata: &ParquetMetaData, leaf: usize) -> parquet::e
     Ok(range)
 }
 
-/// One leaf of one row group.
 struct Leaf<'a> {
     reader: ColumnReaderImpl<Int96Type>,
     budget: &'a BatchBudget,
     /// The definition level of a value.
     present: i16,
-    /// Rows of one read.
     rows: usize,
 }
 

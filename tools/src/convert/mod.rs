@@ -2,10 +2,12 @@
 //! in order and verifies the file. Does not depend on servers.
 
 pub mod arrow;
+mod chunk_offsets;
 pub mod dataset;
-pub mod footer;
+mod footer;
 pub mod inputs;
 mod int96;
+pub mod isolation;
 pub mod limits;
 mod pages;
 mod plan;
@@ -28,12 +30,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use mercato_format::{ColumnSpec, TimeUnit};
+use serde::{Deserialize, Serialize};
 
 use crate::destination::{Destination, folder_of};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use dataset::{Dataset, gather};
 use inputs::{InputFile, InputFormat};
+use isolation::{Isolation, supervisor};
 use limits::MEMORY_LIMIT_BYTES_MIN;
 pub use preview::Preview;
 pub use report::Report;
@@ -42,36 +46,29 @@ use run::ConversionRun;
 use text::TextOptions;
 
 /// Which columns get a sort index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SortIndex {
-    /// Every column.
     All,
-    /// No column.
     None,
-    /// The columns named.
     Only(Vec<String>),
 }
 
-/// The options of a conversion.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// Files and folders; `-` is standard input.
     pub inputs: Vec<PathBuf>,
     /// The format of all inputs. By default each file's name decides.
     pub input_format: Option<InputFormat>,
-    /// The options of text inputs.
     pub text: TextOptions,
     /// A store file whose rows come before those of the inputs.
     pub append_to: Option<PathBuf>,
     /// Columns by which the rows are sorted. None keeps the order of the inputs.
     pub sort_by: Vec<String>,
-    /// The store file.
     pub output: PathBuf,
     /// Whether an existing file may be replaced.
     pub replace: bool,
     /// Which columns get a sort index.
     pub sort_index: SortIndex,
-    /// Columns and structs to drop.
     pub drop: Vec<String>,
     /// Whether names of `sort_index` that no file has are passed over.
     pub inherited_index: bool,
@@ -81,12 +78,11 @@ pub struct Conversion {
     pub timestamp_unit: Option<TimeUnit>,
     /// Memory limit, bytes.
     pub memory_limit: u64,
-    /// Threads that build columns.
     pub threads: usize,
-    /// Whether to show a progress bar.
     pub progress: bool,
-    /// Interrupts the conversion.
     pub interruption: Interruption,
+    /// How the conversion is isolated from this process; by default not at all.
+    pub isolation: Option<Isolation>,
 }
 
 impl Conversion {
@@ -110,10 +106,10 @@ impl Conversion {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             progress: true,
             interruption: Interruption::default(),
+            isolation: None,
         }
     }
 
-    /// Fails after an interruption.
     fn check_interrupted(&self) -> Result<(), Failure> {
         if self.interruption.is_requested() {
             return Err(Failure::Cancelled { file: self.output.display().to_string() });
@@ -123,9 +119,6 @@ impl Conversion {
 }
 
 /// Converts the inputs. An error leaves the output path unchanged.
-///
-/// # Errors
-/// When the input is invalid, an option is wrong, or the operating system fails.
 pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     convert_if(conversion, &|_| Ok(()))
 }
@@ -134,20 +127,20 @@ pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
 pub type Accept<'a> = dyn Fn(&[&ColumnSpec]) -> Result<(), Failure> + 'a;
 
 /// Converts the inputs if `accept` accepts its columns.
-///
-/// # Errors
-/// Those of [`convert`] and of `accept`.
 pub fn convert_if(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report, Failure> {
-    let outcome = convert_until_interrupted(conversion, accept);
+    let outcome = match &conversion.isolation {
+        Some(isolation) => supervisor::convert(conversion, isolation, accept),
+        None => convert_until_interrupted(conversion, accept),
+    };
     conversion.interruption.end();
     outcome
 }
 
 /// Finds the columns that a conversion would have, without writing anything.
-///
-/// # Errors
-/// When an input is invalid, or an option is wrong.
 pub fn preview(conversion: &Conversion) -> Result<Preview, Failure> {
+    if let Some(isolation) = &conversion.isolation {
+        return supervisor::preview(conversion, isolation);
+    }
     check_memory_limit(conversion)?;
     let files = inputs::list(&conversion.inputs, conversion.input_format)?;
     preview::of_files(conversion, files)

@@ -5,21 +5,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{Fields, Schema, TimeUnit};
-use mercato_format::limits::{NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
+use mercato_format::limits::{NAME_BYTES_MAX, ROWS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::convert::footer;
-use crate::convert::footer::chunk_offsets;
-use crate::convert::footer::column_names::with_groups_above;
-use crate::convert::footer::counts;
+use crate::convert::footer::{self, decode};
 use crate::convert::int96;
+use crate::convert::isolation::channel;
 use crate::convert::schema::annotations::{empty_groups, without_annotations};
 use crate::convert::schema::arrow_types::{Reading, adapt};
+use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::{self, Flattened, OutputColumn};
 use crate::convert::schema::projection::schema_of;
 use crate::convert::schema::variant::first_variant;
@@ -30,13 +29,10 @@ use crate::panic_guard::catch_panic;
 /// Columns after flattening.
 const COLUMNS_MAX: usize = 16_384;
 
-/// The plan of a conversion.
 pub struct Plan {
-    /// The file.
     pub source: Source,
     /// Rows of all row groups.
     pub row_count: u64,
-    /// The message type as text.
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,
@@ -73,10 +69,10 @@ pub fn plan(
     timestamp_unit: Option<mercato_format::TimeUnit>,
     check: impl FnOnce(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
-    let footer = footer::read(&source)?;
     let context = ErrorContext::of(&source);
+    let footer = footer::read(&source, &context)?;
     let metadata = context.decode("Parquet footer", || decode(&footer, None))?;
-    let row_count = counts::check(&metadata, source.byte_length(), &context)?;
+    let row_count = row_count(&metadata, &context)?;
     let original = metadata.file_metadata().schema_descr_ptr();
     refuse_variants(&original, dropped, &context)?;
     let source_schema = context.decode("Parquet schema", || {
@@ -132,11 +128,14 @@ fn refuse_variants(
     Err(context.refusal(&section, expected, "VARIANT".to_owned(), &remedy))
 }
 
-fn decode(
-    footer: &[u8],
-    options: Option<&ParquetMetaDataOptions>,
-) -> parquet::errors::Result<ParquetMetaData> {
-    chunk_offsets::with_true_starts(ParquetMetaDataReader::decode_metadata_with_options(footer, options)?)
+fn row_count(metadata: &ParquetMetaData, context: &ErrorContext) -> Result<u64, Failure> {
+    let groups = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let rows = groups.sum::<Option<u64>>();
+    rows.filter(|rows| *rows <= ROWS_MAX).ok_or_else(|| {
+        let found = rows.map_or_else(|| "a negative number".to_owned(), |rows| rows.to_string());
+        let remedy = "split the file into several datasets";
+        context.refusal("Parquet footer", format!("at most {ROWS_MAX} rows"), found, remedy)
+    })
 }
 
 /// The Arrow fields of a file, without and with the embedded Arrow schema.
@@ -295,7 +294,6 @@ impl ErrorContext {
         ErrorContext { file: source.path().display().to_string(), source: source.clone() }
     }
 
-    /// Fails after an interruption.
     pub(super) fn check_interrupted(&self) -> Result<(), Failure> {
         if self.source.is_cancelled() {
             return Err(Failure::Cancelled { file: self.file.clone() });
@@ -304,13 +302,7 @@ impl ErrorContext {
     }
 
     pub(super) fn refusal(&self, section: &str, expected: String, found: String, remedy: &str) -> Failure {
-        Failure::Refused {
-            file: self.file.clone(),
-            section: section.to_owned(),
-            expected,
-            found,
-            remedy: remedy.to_owned(),
-        }
+        Failure::refused(self.file.clone(), section, expected, found, remedy)
     }
 
     /// Runs a decoder of the Parquet library. Its error or panic becomes a `Failure`.
@@ -319,13 +311,24 @@ impl ErrorContext {
         section: &str,
         work: impl FnOnce() -> Result<T, ParquetError>,
     ) -> Result<T, Failure> {
-        let reason = match catch_panic(work) {
+        let reason = match channel::reading(&self.file, section, || catch_panic(work)) {
             Ok(Ok(value)) => return Ok(value),
             // After an interruption, errors of the decoder do not matter.
             _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => unwrapped(&error.to_string()),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
         };
         Err(self.refusal(section, "valid Parquet".into(), reason, DAMAGED))
     }
+}
+
+/// The library's words without the names of the errors around them.
+fn unwrapped(error: &str) -> String {
+    let mut error = error;
+    while let Some(inside) =
+        ["External: ", "Parquet argument error: "].iter().find_map(|name| error.strip_prefix(name))
+    {
+        error = inside;
+    }
+    error.to_owned()
 }

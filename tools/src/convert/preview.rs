@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use mercato_format::{ColumnKind, ColumnSpec};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::convert::Conversion;
 use crate::convert::dataset::gather::{Gathering, name_of};
@@ -17,24 +17,21 @@ use crate::convert::text::{PreviewColumn, TextShapes};
 use crate::failure::Failure;
 
 /// What a conversion would make of its inputs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
     /// The input: its name, or that of the first file and the number of others.
     pub input: String,
-    /// Rows.
     pub rows: u64,
-    /// The columns in order.
     pub columns: Vec<PreviewLine>,
     /// Warnings, and refusals of columns, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// What a conversion would make of a column.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewLine {
-    /// Name.
     pub name: String,
     /// The type, in the words of `--type`; `null` if the column mixes types and would be refused.
     pub r#type: Option<String>,
@@ -44,7 +41,6 @@ pub struct PreviewLine {
     pub examples: Vec<String>,
 }
 
-/// Finds the columns of files.
 pub(super) fn of_files(conversion: &Conversion, files: Vec<InputFile>) -> Result<Preview, Failure> {
     resources::allow_descriptors(files.len())?;
     let input = name_of(&files);

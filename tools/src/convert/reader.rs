@@ -15,7 +15,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE};
-use crate::convert::pages::CheckedGroup;
+use crate::convert::pages::GroupPages;
 use crate::convert::pages::batch_budget::{BatchBudget, LeafCost};
 use crate::convert::plan::{DAMAGED, ErrorContext, Plan};
 use crate::convert::schema::flatten::OutputColumn;
@@ -25,7 +25,6 @@ use crate::failure::Failure;
 /// Bytes of a batch of texts, where the memory limit allows them. The footer may understate the sizes of texts.
 const TEXT_BATCH_BYTES: u64 = 48 * 1024 * 1024;
 
-/// Rows of one column.
 pub struct Batch {
     /// The values, without the structs above them.
     pub array: ArrayRef,
@@ -63,7 +62,6 @@ pub fn read_column(
     Ok(())
 }
 
-/// One row group of one column.
 struct GroupReading<'a> {
     plan: &'a Plan,
     column: &'a OutputColumn,
@@ -147,11 +145,11 @@ impl GroupReading<'_> {
         ParquetRecordBatchReader::try_new_with_row_groups(&levels, &checked, rows, selection)
     }
 
-    fn checked(&self, budget: &BatchBudget) -> CheckedGroup<'_> {
+    fn checked(&self, budget: &BatchBudget) -> GroupPages<'_> {
         let as_keys = self.chunks().all(|(_, chunk)| {
             !self.column.nested && is_text(chunk.column_descr()) && is_all_dictionary(chunk)
         });
-        CheckedGroup {
+        GroupPages {
             source: &self.plan.source,
             metadata: self.plan.reading(as_keys).metadata(),
             group: self.group,

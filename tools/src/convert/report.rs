@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mercato_format::{ColumnReport, TableSummary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::convert::Conversion;
 use crate::convert::dataset::Dataset;
 
-/// A timed phase of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Footers, rows of text inputs, limits, free space.
@@ -18,15 +17,12 @@ pub(super) enum Phase {
     Read,
     /// Encoding, sorting and indexing, over all threads.
     Build,
-    /// Writing finished columns.
     Append,
     /// Statistics, and lengths of the table in its export formats.
     Derive,
-    /// Directory, sync, verification, rename.
     Commit,
 }
 
-/// Measures the phases of a conversion.
 #[derive(Debug)]
 pub(super) struct PhaseTimer {
     begun: Instant,
@@ -55,23 +51,18 @@ impl PhaseTimer {
     }
 }
 
-/// The result of a conversion.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The input: its name, or that of the first file and the number of others.
     pub input: String,
-    /// The store file.
     pub output: String,
-    /// Rows.
     pub rows: u64,
     /// Rows a second, from start to rename.
     pub rows_per_second: u64,
     /// Bytes of all inputs; texts count decompressed.
     pub bytes_in: u64,
-    /// Bytes of the store file.
     pub bytes_out: u64,
-    /// Seconds by phase.
     pub seconds: Seconds,
     /// Content fingerprint, 32 hexadecimal digits.
     pub fingerprint: String,
@@ -80,15 +71,13 @@ pub struct Report {
     /// Inherited names of `--drop` and `--sort-index` that no file has.
     #[serde(skip)]
     pub absent: Vec<String>,
-    /// The columns in order.
     pub columns: Vec<ColumnLine>,
 }
 
 /// Seconds by phase. Reading and building run in parallel, so their sum may exceed the total.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seconds {
-    /// From start to rename.
     pub total: f64,
     /// Footers, rows of text inputs, limits, free space.
     pub plan: f64,
@@ -96,39 +85,27 @@ pub struct Seconds {
     pub read: f64,
     /// Encoding, sorting and indexing, over all threads.
     pub build: f64,
-    /// Writing finished columns.
     pub append: f64,
     /// Statistics, and lengths of the table in its export formats.
     pub derive: f64,
-    /// Directory, sync, verification, rename.
     pub commit: f64,
 }
 
-/// The result for one column.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColumnLine {
-    /// Name.
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `datetime`.
-    pub r#type: &'static str,
-    /// Type in the input.
+    pub r#type: String,
     pub source_type: String,
-    /// Chosen encoding.
-    pub encoding: &'static str,
-    /// Reason for the choice.
+    pub encoding: String,
     pub reason: String,
-    /// Kind of sort index.
-    pub sort_index: &'static str,
+    pub sort_index: String,
     /// Distinct values, where known.
     pub distinct: Option<u64>,
-    /// Rows without a value.
     pub nulls: u64,
-    /// Rows with NaN.
     pub nans: u64,
-    /// Bytes of values.
     pub data_bytes: u64,
-    /// Bytes of indexes.
     pub index_bytes: u64,
 }
 
@@ -143,11 +120,11 @@ impl Report {
         let total = timer.elapsed().as_secs_f64();
         let lines = dataset.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
             name: report.name,
-            r#type: column.spec.kind.logical().name(),
+            r#type: column.spec.kind.logical().name().to_owned(),
             source_type: column.spec.source_type.clone(),
-            encoding: report.encoding,
+            encoding: report.encoding.to_owned(),
             reason: report.reason,
-            sort_index: report.sort_index,
+            sort_index: report.sort_index.to_owned(),
             distinct: report.distinct,
             nulls: report.null_count,
             nans: report.nan_count,

@@ -118,9 +118,6 @@ pub fn unfolded_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
 }
 
 /// Checks that the disk of `directory` can hold the output and the spilled data.
-///
-/// # Errors
-/// When the disk is too small, or its free space is unknown.
 pub fn check_disk(dataset: &Dataset, directory: &Path, memory_limit: u64) -> Result<(), Failure> {
     let columns = || dataset.columns.iter();
     let output = columns().map(|column| output_bytes(dataset, column)).fold(0, u64::saturating_add);
@@ -133,19 +130,16 @@ pub fn check_disk(dataset: &Dataset, directory: &Path, memory_limit: u64) -> Res
     if needed <= free {
         return Ok(());
     }
-    Err(Failure::Refused {
-        file: directory.display().to_string(),
-        section: "free disk space".into(),
-        expected: format!("about {needed} bytes for the store file and temporary files"),
-        found: format!("{free} bytes"),
-        remedy: "free some space, name another --output, or leave columns out with --drop".into(),
-    })
+    Err(Failure::refused(
+        directory.display().to_string(),
+        "free disk space",
+        format!("about {needed} bytes for the store file and temporary files"),
+        format!("{free} bytes"),
+        "free some space, name another --output, or leave columns out with --drop",
+    ))
 }
 
 /// Raises the limit of open files, because every file stays open.
-///
-/// # Errors
-/// When the system allows too few.
 pub fn allow_descriptors(files: usize) -> Result<(), Failure> {
     let needed = files as u64 * 2 + DESCRIPTORS_BESIDE;
     let limits = getrlimit(Resource::Nofile);

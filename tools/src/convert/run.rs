@@ -28,13 +28,11 @@ const OUTPUT_RATIO_FREE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Largest expansion ratio: bytes of store file for one byte of input. It stops decompression bombs.
 const OUTPUT_RATIO_MAX: u64 = 1_000;
 
-/// A running conversion.
 pub(super) struct ConversionRun<'a> {
     pub(super) conversion: &'a Conversion,
     pub(super) dataset: &'a Dataset,
     /// Whether each column gets a sort index.
     pub(super) sorted: &'a [bool],
-    /// The folder for spilled data.
     pub(super) directory: &'a Path,
     pub(super) timer: &'a PhaseTimer,
 }
@@ -98,7 +96,7 @@ impl ConversionRun<'_> {
             |segment| segment.spill().map_err(Failure::store(&self.conversion.output)),
             |segment: ColumnSegment| {
                 let before = Instant::now();
-                written = written.saturating_add(segment.report().data_bytes + segment.report().index_bytes);
+                written += segment.report().data_bytes + segment.report().index_bytes;
                 self.check_ratio(written)?;
                 reports.push(segment.report().clone());
                 let name = segment.report().name.clone();
@@ -173,20 +171,20 @@ impl ConversionRun<'_> {
         let remedy = format!("correct the value in the source, or drop the column with --drop {name}");
         match error {
             FeedError::Build(source) => self.refuse_build(&file, column, source),
-            FeedError::Value { row, found } => Failure::Refused {
+            FeedError::Value { row, found } => Failure::refused(
                 file,
-                section: format!("column `{name}`, row {}", first_row + row as u64),
-                expected: format!("values that fit a column of kind {}", column.spec.kind.name()),
+                format!("column `{name}`, row {}", first_row + row as u64),
+                format!("values that fit a column of kind {}", column.spec.kind.name()),
                 found,
                 remedy,
-            },
-            FeedError::Type(found) => Failure::Refused {
+            ),
+            FeedError::Type(found) => Failure::refused(
                 file,
-                section: format!("column `{name}`, rows {first_row} to {}", first_row + BATCH_ROWS as u64),
-                expected: column.spec.source_type.clone(),
+                format!("column `{name}`, rows {first_row} to {}", first_row + BATCH_ROWS as u64),
+                column.spec.source_type.clone(),
                 found,
                 remedy,
-            },
+            ),
         }
     }
 
@@ -204,13 +202,12 @@ impl ConversionRun<'_> {
         if written <= bound {
             return Ok(());
         }
-        Err(Failure::Refused {
-            file: self.dataset.name.clone(),
-            section: "output size".into(),
-            expected: format!("at most {bound} bytes out of {bytes_in}"),
-            found: format!("{written}"),
-            remedy: "the file expands like a decompression bomb; if it is genuine, split it or drop columns"
-                .into(),
-        })
+        Err(Failure::refused(
+            self.dataset.name.clone(),
+            "output size",
+            format!("at most {bound} bytes out of {bytes_in}"),
+            format!("{written}"),
+            "the file expands like a decompression bomb; if it is genuine, split it or drop columns",
+        ))
     }
 }

@@ -5,10 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A column to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
-    /// Number of the column.
     pub column: usize,
     /// Memory that avoids spilling, bytes.
     pub wanted_bytes: u64,
@@ -22,10 +20,8 @@ impl Job {
     }
 }
 
-/// The bounds of the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Number of threads.
     pub threads: usize,
     /// Memory for all columns that are being read and built, bytes.
     pub building_bytes: u64,
@@ -37,15 +33,11 @@ pub struct Bounds {
 
 /// A value whose memory is counted while it waits.
 pub trait MemoryUse: Send {
-    /// Its memory, bytes.
     fn memory_bytes(&self) -> u64;
 }
 
 /// Runs `build` (column, budget) for every job and `append` for every result, in the order of columns 0, 1, 2… `spill`
 /// moves a result from memory to disk.
-///
-/// # Errors
-/// The first failure. No further job starts after it.
 pub fn run<T: MemoryUse, E: Send>(
     jobs: Vec<Job>,
     bounds: Bounds,
@@ -127,7 +119,7 @@ impl<E> Queue<E> {
 
     fn release(&self, reserved: u64, failure: Option<E>) {
         let mut state = lock(&self.state);
-        state.free_bytes = state.free_bytes.saturating_add(reserved);
+        state.free_bytes += reserved;
         state.running -= 1;
         state.failure = state.failure.take().or(failure);
         self.changed.notify_all();
@@ -155,17 +147,17 @@ impl<T: MemoryUse, E, A: FnMut(T) -> Result<(), E>> ReorderBuffer<T, A> {
         spill: &impl Fn(&mut T) -> Result<(), E>,
     ) -> Result<(), E> {
         if column != self.next {
-            if self.held_bytes.saturating_add(built.memory_bytes()) > waiting_bytes {
+            if self.held_bytes + built.memory_bytes() > waiting_bytes {
                 spill(&mut built)?;
             }
-            self.held_bytes = self.held_bytes.saturating_add(built.memory_bytes());
+            self.held_bytes += built.memory_bytes();
             self.held.insert(column, built);
             return Ok(());
         }
         (self.append)(built)?;
         self.next += 1;
         while let Some(built) = self.held.remove(&self.next) {
-            self.held_bytes = self.held_bytes.saturating_sub(built.memory_bytes());
+            self.held_bytes -= built.memory_bytes();
             (self.append)(built)?;
             self.next += 1;
         }

@@ -40,16 +40,16 @@ pub fn keys(conversion: &Conversion, dataset: &Dataset) -> Result<Vec<usize>, Fa
     }
     let bytes = if keys.len() > 1 { dataset.row_count.saturating_mul(SORT_ROW_BYTES) } else { 0 };
     if bytes > conversion.memory_limit / SORT_SHARE {
-        return Err(Failure::Refused {
-            file: dataset.name.clone(),
-            section: "--sort-by".into(),
-            expected: format!("{SORT_ROW_BYTES} bytes a row in half of this --memory-limit"),
-            found: format!("{} rows", dataset.row_count),
-            remedy: format!(
+        return Err(Failure::refused(
+            dataset.name.clone(),
+            "--sort-by",
+            format!("{SORT_ROW_BYTES} bytes a row in half of this --memory-limit"),
+            format!("{} rows", dataset.row_count),
+            format!(
                 "pass --memory-limit {}MiB, or sort by one column, which takes no memory",
                 bytes.saturating_mul(SORT_SHARE).div_ceil(MEBIBYTE)
             ),
-        });
+        ));
     }
     Ok(keys)
 }
@@ -62,9 +62,6 @@ pub fn unsorted_path(target: &Path) -> PathBuf {
 }
 
 /// Opens a file and removes its name. The open file stays until it is closed.
-///
-/// # Errors
-/// When it cannot be opened or removed.
 pub fn open_and_remove(path: &Path) -> Result<Table, Failure> {
     let table = Table::open(path).map_err(Failure::store(path));
     std::fs::remove_file(path).map_err(Failure::io(path, "remove"))?;
@@ -73,9 +70,6 @@ pub fn open_and_remove(path: &Path) -> Result<Table, Failure> {
 
 /// The order of the rows by `keys`, whose columns have sort indexes. Equal rows keep their order. `check` runs between two
 /// columns and may end the work; `file` is named in errors.
-///
-/// # Errors
-/// That of `check`, and when the file is damaged.
 pub fn sequence(
     table: &Table,
     keys: &[usize],

@@ -2,7 +2,7 @@
 //! interruption. Does not depend on columns.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +11,12 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::convert::pages::column_chunk::{ColumnChunk, HeaderReader};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
+use crate::panic_guard;
+
+/// The buffer of a sequential read, bytes: more than most page headers have.
+const READ_BYTES: usize = 4 * 1024;
 
 /// A Parquet file for any number of readers, each with its own position.
 #[derive(Clone, Debug)]
@@ -25,21 +28,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file.
-    ///
-    /// # Errors
-    /// When the path is not a regular file, or the operating system fails.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
         let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
         if !attributes.is_file() {
-            return Err(Failure::Refused {
-                file: path.display().to_string(),
-                section: "file".into(),
-                expected: "a regular file".into(),
-                found: if attributes.is_dir() { "a directory".into() } else { "a device or pipe".into() },
-                remedy: "name a file; copy a pipe to a file first".into(),
-            });
+            return Err(Failure::refused(
+                path.display().to_string(),
+                "file",
+                "a regular file",
+                if attributes.is_dir() { "a directory".to_owned() } else { "a device or pipe".to_owned() },
+                "name a file; copy a pipe to a file first",
+            ));
         }
         Ok(Source {
             file: Arc::new(file),
@@ -50,9 +49,6 @@ impl Source {
     }
 
     /// A file without a name, which messages call `name`.
-    ///
-    /// # Errors
-    /// When the operating system fails.
     pub fn of_spilled(file: File, name: &str, interruption: &Interruption) -> io::Result<Source> {
         let length = file.metadata()?.len();
         let path = Arc::new(PathBuf::from(name));
@@ -65,13 +61,11 @@ impl Source {
         self.length
     }
 
-    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()
@@ -92,6 +86,7 @@ impl Source {
                 format!("{length} bytes at byte {start} reach past the end of the file at {}", self.length),
             ));
         }
+        panic_guard::progressed();
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, start)?;
         Ok(bytes)
@@ -105,13 +100,36 @@ impl Length for Source {
 }
 
 impl ChunkReader for Source {
-    type T = HeaderReader;
+    type T = BufReader<SourceReader>;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        ColumnChunk::new(self, 0..self.length).get_read(start)
+        let reader = SourceReader { source: self.clone(), position: start };
+        Ok(BufReader::with_capacity(READ_BYTES, reader))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         Ok(Bytes::from(self.read_exactly(start, length)?))
+    }
+}
+
+/// A sequential read, which fails at the end of the file: the Parquet library would take an empty read for skipped bytes.
+pub struct SourceReader {
+    source: Source,
+    position: u64,
+}
+
+impl Read for SourceReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.source.length.saturating_sub(self.position);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        if count == 0 && !buffer.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a read past the end of the file"));
+        }
+        let bytes = self.source.read_exactly(self.position, count)?;
+        for (to, from) in buffer.iter_mut().zip(bytes) {
+            *to = from;
+        }
+        self.position += count as u64;
+        Ok(count)
     }
 }

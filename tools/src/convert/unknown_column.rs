@@ -8,7 +8,6 @@ const NAMES_SHOWN_MAX: usize = 20;
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
-/// Refuses the name `typed` of an option.
 #[must_use]
 pub fn refuse<'n>(
     option: &str,

@@ -27,7 +27,6 @@ const PASSWORD_RANDOM_BYTES: usize = 6;
 /// The account, its key and its login.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct DemoAccount {
-    /// Id of the account.
     pub account: String,
     /// The plain key, which only opens demo data.
     pub key: String,
@@ -38,9 +37,6 @@ pub struct DemoAccount {
 }
 
 /// Returns the account of an earlier run if its key is still valid, or else a new one.
-///
-/// # Errors
-/// When the books or the key file cannot be written.
 pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<DemoAccount, Failure> {
     let path = data.root().join(FILE);
     let known = read(&path).filter(|customer| is_known(ledger, customer));

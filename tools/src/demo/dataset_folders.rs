@@ -12,9 +12,6 @@ const CHANGELOG: &str = include_str!("../../demo/changelog.md");
 const OPEN_CHANGELOG: &str = include_str!("../../demo/open/changelog.md");
 
 /// Writes the folder that `publish` takes.
-///
-/// # Errors
-/// When the folder cannot be written.
 pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
     let fill = |text: &str| text.replace("{table}", table.name()).replace("{scale}", &scale.to_string());
     let (manifest, methodology) = texts(table);
@@ -22,9 +19,6 @@ pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the folder of a generated table with `rows` rows.
-///
-/// # Errors
-/// When the folder cannot be written.
 pub fn write_open(table: &OpenTable, rows: usize, folder: &Path) -> Result<(), Failure> {
     let fill = |text: &str| text.replace("{table}", table.slug).replace("{rows}", &rows.to_string());
     write_texts(folder, table.manifest, fill(table.methodology), fill(OPEN_CHANGELOG))

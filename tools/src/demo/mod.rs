@@ -33,24 +33,17 @@ use tables::Table;
 const VERSION: Version = Version::new(1, 0, 0);
 const SCALE_FILE: &str = "scale";
 
-/// A dataset of the demo.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DemoDataset {
-    /// Name of the dataset.
     pub slug: String,
     /// Whether this run created it, not an earlier one.
     pub new: bool,
-    /// Rows.
     pub rows: u32,
-    /// Bytes of the store file.
     pub bytes: u64,
 }
 
 /// Generates and publishes all tables, adds their relations, and creates an account with credits and a key.
-///
-/// # Errors
-/// When a file cannot be written, or the directory holds a demo of another scale.
 pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<DemoDataset>, DemoAccount), Failure> {
     let work = data.join("demo");
     fs::create_dir_all(&work).map_err(Failure::io(&work, "create"))?;
@@ -95,12 +88,10 @@ fn enter_books<F: FnOnce(String) -> Failure>(
     Ok(customer)
 }
 
-/// The source of a demo dataset.
 #[derive(Clone, Copy)]
 enum Source {
     /// A TPC-H table at a scale factor.
     Benchmark(Table, f64),
-    /// A generated table.
     Open(OpenTable),
 }
 
@@ -148,13 +139,13 @@ fn check_scale(work: &Path, scale: f64) -> Result<(), Failure> {
     let path = work.join(SCALE_FILE);
     match fs::read_to_string(&path) {
         Ok(found) if found.trim() == scale.to_string() => Ok(()),
-        Ok(found) => Err(Failure::Refused {
-            file: path.display().to_string(),
-            section: "scale of the demo".into(),
-            expected: scale.to_string(),
-            found: found.trim().to_owned(),
-            remedy: format!("name another --data directory, or ask for --scale {}", found.trim()),
-        }),
+        Ok(found) => Err(Failure::refused(
+            path.display().to_string(),
+            "scale of the demo",
+            scale.to_string(),
+            found.trim(),
+            format!("name another --data directory, or ask for --scale {}", found.trim()),
+        )),
         Err(_) => fs::write(&path, format!("{scale}\n")).map_err(Failure::io(&path, "write")),
     }
 }
@@ -184,9 +175,6 @@ pub fn payments(listen: SocketAddr) -> &'static str {
 }
 
 /// Starts the server on the prepared directory, inside this process.
-///
-/// # Errors
-/// When an address is not available, or the directory cannot be read.
 pub fn start(data: PathBuf, listen: SocketAddr, admin: &str) -> Result<serving::Running, Failure> {
     let mut words: Vec<OsString> = vec!["mercato".into(), "serve".into(), "--data".into(), data.into()];
     words.extend(["--listen".into(), listen.to_string().into(), "--admin".into(), admin.into()]);

@@ -49,9 +49,6 @@ const RELATIONS: [Line; 30] = [
 ];
 
 /// Adds the relations that are missing or different.
-///
-/// # Errors
-/// When the books refuse a relation.
 pub(super) fn enter(ledger: &Ledger, now: Moment) -> Result<(), String> {
     let present = ledger.relations();
     for (from, to, relation_type, description, weight) in RELATIONS {

@@ -30,24 +30,15 @@ const BATCHES_WAITING_MAX: usize = 16;
 /// Order lines of an order, on average.
 const LINES_OF_AN_ORDER: u64 = 4;
 
-/// A TPC-H table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// Lines of orders.
     LineItem,
-    /// Orders.
     Orders,
-    /// Customers.
     DemoAccount,
-    /// Parts.
     Part,
-    /// Parts by supplier.
     PartSupp,
-    /// Suppliers.
     Supplier,
-    /// Nations.
     Nation,
-    /// Regions.
     Region,
 }
 
@@ -64,7 +55,6 @@ impl Table {
         Table::Region,
     ];
 
-    /// The name in TPC-H.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -95,7 +85,6 @@ impl Table {
         }
     }
 
-    /// The columns.
     #[must_use]
     pub fn schema(self) -> SchemaRef {
         match self {
@@ -127,9 +116,6 @@ impl Table {
 }
 
 /// Writes a table as Parquet with ZSTD. A rename puts the complete file at `path`.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
     let mut batches = table.batches(scale);
     let schema = table.schema();
@@ -144,9 +130,6 @@ pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result
 }
 
 /// Writes one batch as Parquet.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn write_batch(batch: RecordBatch, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
     let schema = batch.schema();
     write_whole(path, |file| write_batches(file, &schema, std::iter::once(Ok(batch)), bar))

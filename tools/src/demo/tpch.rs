@@ -17,12 +17,10 @@ const BATCH_ROWS: usize = 8_000;
 /// The type of amounts.
 const AMOUNT: DataType = DataType::Decimal128(15, 2);
 
-/// Batches of one table.
 pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 /// Columns of a table with their names, in their order. No table has nulls.
 pub(super) type Columns = Vec<(&'static str, ArrayRef)>;
 
-/// The rows in batches.
 pub(super) fn batches<R: 'static>(
     mut rows: impl Iterator<Item = R> + Send + 'static,
     columns: fn(&[R]) -> Columns,
@@ -36,7 +34,6 @@ pub(super) fn batches<R: 'static>(
     }))
 }
 
-/// The schema of columns.
 pub(super) fn schema(columns: &Columns) -> SchemaRef {
     let field =
         |(name, array): &(&'static str, ArrayRef)| Field::new(*name, array.data_type().clone(), false);

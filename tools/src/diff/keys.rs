@@ -14,18 +14,15 @@ use crate::failure::Failure;
 
 /// A value of a key column. The order is that of sort indexes: nulls last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key<'a> {
+pub enum Key<'a> {
     /// The order key of a number, date, timestamp or boolean.
     Number(u128),
-    /// A text.
     Text(Cow<'a, [u8]>),
-    /// Null.
     Null,
 }
 
 /// The rows of a file in the order of its keys.
 pub(super) struct OrderedRows<'a> {
-    /// The numbers of the key columns.
     pub(super) columns: Vec<usize>,
     table: &'a Table,
     path: &'a Path,
@@ -67,7 +64,6 @@ impl<'a> OrderedRows<'a> {
         Ok(OrderedRows { columns, table, path, sequence, data })
     }
 
-    /// The first row.
     pub(super) fn first(&self) -> Result<Option<Place<'a>>, Failure> {
         self.at(0)
     }
@@ -144,11 +140,5 @@ pub(super) fn check_types(
 }
 
 fn refusal(file: &str, column: &str, expected: &str, found: &str, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: file.to_owned(),
-        section: format!("key `{column}`"),
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+    Failure::refused(file, format!("key `{column}`"), expected, found, remedy)
 }

@@ -20,15 +20,11 @@ const PROGRESS_ROWS: u64 = 65_536;
 
 /// One of the two files.
 pub struct Version<'a> {
-    /// The name in the report.
     pub name: &'a str,
-    /// The file.
     pub path: &'a Path,
-    /// The open file.
     pub table: &'a Table,
 }
 
-/// The options of a comparison.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
     /// The key columns, which no two rows share. Without any, only the columns are compared.
@@ -237,7 +233,6 @@ impl Merge<'_> {
     }
 }
 
-/// A column of both files.
 struct Pair<'a> {
     name: String,
     kind: ColumnKind,
@@ -260,7 +255,6 @@ impl Pair<'_> {
     }
 }
 
-/// A value as JSON.
 fn cell(version: &Version<'_>, column: usize, row: u32) -> Result<Box<RawValue>, Failure> {
     let mut line = Vec::new();
     let damaged = || Failure::store(version.path)(version.table.damaged(column));
@@ -272,7 +266,7 @@ fn cell(version: &Version<'_>, column: usize, row: u32) -> Result<Box<RawValue>,
 }
 
 /// A row in the order of the keys.
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     rank: u32,
     row: u32,
     key: Vec<Key<'a>>,

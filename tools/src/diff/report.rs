@@ -5,53 +5,39 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The difference between two store files.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// The first file.
     pub before: Side,
     /// The second file.
     pub after: Side,
-    /// Whether both have the same content.
     pub identical: bool,
     /// Columns of the second file only.
     pub added_columns: Vec<ColumnLine>,
     /// Columns of the first file only.
     pub removed_columns: Vec<ColumnLine>,
-    /// Columns of another type.
     pub changed_columns: Vec<ColumnChange>,
-    /// The key columns.
     pub key: Vec<String>,
     /// Changed rows; `None` without a key.
     pub rows: Option<RowChanges>,
 }
 
-/// One of the files.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
-    /// Its name.
     pub name: String,
-    /// Rows.
     pub rows: u32,
-    /// Content fingerprint.
     pub fingerprint: String,
 }
 
-/// A column of one file.
 #[derive(Debug, Serialize)]
 pub struct ColumnLine {
-    /// Name.
     pub name: String,
-    /// Type.
     pub r#type: String,
 }
 
-/// A column of two types.
 #[derive(Debug, Serialize)]
 pub struct ColumnChange {
-    /// Name.
     pub name: String,
     /// Type in the first file.
     pub from: String,
@@ -59,7 +45,6 @@ pub struct ColumnChange {
     pub to: String,
 }
 
-/// Changes of rows.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RowChanges {
@@ -77,7 +62,6 @@ pub struct RowChanges {
     pub added_examples: Vec<Vec<Box<RawValue>>>,
     /// Keys of the first removed rows.
     pub removed_examples: Vec<Vec<Box<RawValue>>>,
-    /// The first changed rows.
     pub changed_examples: Vec<ChangedRow>,
     /// Counts by compared column, before they have names.
     #[serde(skip)]
@@ -87,25 +71,18 @@ pub struct RowChanges {
 /// Rows with another value in a column.
 #[derive(Debug, Serialize)]
 pub struct ColumnCount {
-    /// The column.
     pub column: String,
-    /// Rows.
     pub rows: u64,
 }
 
-/// A changed row.
 #[derive(Debug, Serialize)]
 pub struct ChangedRow {
-    /// Its key.
     pub key: Vec<Box<RawValue>>,
-    /// Its changed values.
     pub cells: Vec<ChangedCell>,
 }
 
-/// A changed value.
 #[derive(Debug, Serialize)]
 pub struct ChangedCell {
-    /// The column.
     pub column: String,
     /// The value in the first file.
     pub from: Box<RawValue>,

@@ -44,22 +44,18 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// File descriptors besides those of connections.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
-/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// Requests a second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
     /// Connections, at least one for each thread.
     pub connections: usize,
-    /// Threads.
     pub threads: usize,
     /// Duration of the warm-up, whose requests are not counted.
     pub warm_up: Duration,
-    /// Duration of the measurement.
     pub duration: Option<Duration>,
     /// Most counted requests.
     pub requests: Option<u64>,
-    /// Timeout of a response.
     pub timeout: Duration,
     /// Seed of the random choices.
     pub seed: u64,
@@ -67,7 +63,6 @@ pub struct Load {
     pub server_pid: Option<u32>,
 }
 
-/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// Counts by work, in the order of the works.
@@ -80,18 +75,12 @@ pub struct Outcome {
     pub opened: u64,
     /// Abandoned connections.
     pub gone: usize,
-    /// Whether a signal ended the run.
     pub stopped: bool,
-    /// Resource usage of the server.
     pub server: Option<ProcessUse>,
-    /// Resource usage of this program.
     pub own: Option<ProcessUse>,
 }
 
 /// Runs the load to its end, or until `stop` is set.
-///
-/// # Errors
-/// When threads or sockets cannot be created, or the server's process does not exist.
 pub fn run(
     load: &Load,
     target: Target,

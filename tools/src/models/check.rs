@@ -19,13 +19,11 @@ const RUN_COUNT: usize = 21;
 /// Timeout of one inference.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The report of a model check.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
     /// `embedding` or `cross-encoder`.
     pub kind: &'static str,
-    /// Name of the folder.
     pub name: String,
     /// `bert` or `xlm-roberta`.
     pub architecture: &'static str,
@@ -33,35 +31,24 @@ pub struct CheckReport {
     pub dimensions: usize,
     /// Most tokens of a text.
     pub max_tokens: usize,
-    /// Layers.
     pub layers: usize,
-    /// Tokens of the vocabulary.
     pub vocabulary: usize,
-    /// Number of parameters.
     pub parameters: usize,
-    /// Whether the model is multilingual.
     pub multilingual: bool,
-    /// Pooling method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<&'static str>,
     /// Whether vectors are normalised to length 1.
     pub normalised: bool,
-    /// Prefix of queries.
     pub query_prompt: String,
-    /// Prefix of passages.
     pub passage_prompt: String,
     /// SHA-256 over settings, vocabulary and weights.
     pub fingerprint: String,
-    /// Time to load.
     pub load_milliseconds: f64,
     /// Median time of the sentence on one thread.
     pub milliseconds_per_sentence: f64,
-    /// The sentence.
     pub sentence: String,
-    /// Its vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
-    /// The passage of a cross-encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passage: Option<String>,
     /// The score of the pair, 0 to 1.
@@ -73,9 +60,6 @@ pub struct CheckReport {
 }
 
 /// Loads the folder and runs the model on a sentence (a cross-encoder also on a passage) and on all `sentences`.
-///
-/// # Errors
-/// When the folder is invalid, or the inference fails.
 pub fn run(
     folder: &Path,
     sentence: &str,

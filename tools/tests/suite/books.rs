@@ -219,6 +219,25 @@ fn sets_and_lifts_key_limits() {
 }
 
 #[test]
+fn warns_when_new_books_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let create = |data: &str, further: &[&str]| {
+        let arguments = [&["account", "create", "--name", "Acme", "--data", data], further].concat();
+        let output = run(folder.path(), &arguments);
+        assert!(output.status.success(), "{output:?}");
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    std::fs::create_dir(folder.path().join("one")).unwrap();
+    std::fs::create_dir(folder.path().join("two")).unwrap();
+    let (_, warning) = create("one", &[]);
+    assert!(warning.contains("one had no books, and new ones were made there"), "{warning}");
+    assert_eq!(create("one", &[]).1, "", "they are there");
+    let new_books = |text: String| serde_json::from_str::<Value>(&text).unwrap()["newBooks"].clone();
+    assert_eq!(new_books(create("two", &["--json"]).0), true);
+    assert_eq!(new_books(create("two", &["--json"]).0), Value::Null);
+}
+
+#[test]
 fn rotated_key_keeps_limits() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

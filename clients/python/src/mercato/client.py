@@ -18,6 +18,7 @@ from mercato.core.effects import collected
 from mercato.core.exchange import checked_idempotency_key, checked_slug
 from mercato.core.question import Question, asked
 from mercato.drivers import Driver
+from mercato.errors import MissingExtra
 from mercato.progress import Progress, reporter
 from mercato.results import Cost, Download, Page, Row, SearchResults
 from mercato.retry import RetryPolicy
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from mercato.filesystem import MercatoFileSystem
 
 Language = Literal["en", "it"]
 Order = Literal["featured", "updated", "title", "rows"]
@@ -83,6 +86,18 @@ class Client:
         """The usage of the last days (30), by day and dataset; `key` is the id of one key."""
         found: api.Usage = self._driver.run(reads.read(self._core, api.GET_USAGE, days=days, by=by, key=key))
         return found
+
+    def filesystem(self, *, max_credits: int | None = None) -> MercatoFileSystem:
+        """Parquet files for DuckDB, pandas and pyarrow, as a file system of fsspec. Needs `mercato[fsspec]`.
+
+        `mercato://SLUG.parquet` is read by ranges. The first of them pays for all rows of the version, at most
+        `max_credits`; those of the next 24 hours are free.
+        """
+        try:
+            from mercato.filesystem import MercatoFileSystem
+        except ImportError:
+            raise MissingExtra("this needs fsspec: pip install 'mercato[fsspec]'") from None
+        return MercatoFileSystem(self._core, self._driver, max_credits)
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document of the server."""

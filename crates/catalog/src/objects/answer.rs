@@ -17,12 +17,20 @@ const VALUE_BYTES_MAX: usize = 1024;
 /// What stores say of keys that are over, with the status 400. An answer to HEAD has no body.
 const OLD_KEYS: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
 
+/// What stores say where there is no bucket.
+const NO_BUCKET: &str = "NoSuchBucket";
+/// What stores say that take nothing more, with various statuses.
+const FULL: [&str; 3] = ["QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"];
+
 /// What an answer with a status other than success means.
 pub(super) fn fault(object: &str, status: u16, body: &str) -> ObjectError {
     let (object, code) = (object.to_owned(), code_of(body));
     let is_busy = matches!(code, "SlowDown" | "RequestTimeout" | "OperationAborted" | "InternalError");
     let or_none = |code: &str| if code.is_empty() { "no code".to_owned() } else { code.to_owned() };
     match status {
+        404 if code == NO_BUCKET => ObjectError::NoBucket { object },
+        507 => ObjectError::Full { object, code: or_none(code) },
+        _ if FULL.contains(&code) => ObjectError::Full { object, code: code.to_owned() },
         404 if matches!(code, "" | "NoSuchKey" | "NotFound") => ObjectError::Missing { object },
         400 if body.is_empty() || OLD_KEYS.contains(&code) => {
             ObjectError::Denied { object, code: or_none(code) }
@@ -139,9 +147,10 @@ mod tests {
             |status, code: &str| fault("o", status, &format!("<?xml?><Error><Code>{code}</Code></Error>"));
         assert!(matches!(with(404, "NoSuchKey"), ObjectError::Missing { .. }));
         assert!(matches!(fault("o", 404, ""), ObjectError::Missing { .. }));
-        assert!(
-            matches!(with(404, "NoSuchBucket"), ObjectError::Refused { code, .. } if code == "NoSuchBucket")
-        );
+        assert!(matches!(with(404, "NoSuchBucket"), ObjectError::NoBucket { .. }));
+        for (status, code) in [(507, ""), (507, "XMinioStorageFull"), (403, "QuotaExceeded")] {
+            assert!(matches!(with(status, code), ObjectError::Full { .. }), "{status} {code}");
+        }
         assert!(
             matches!(with(403, "SignatureDoesNotMatch"), ObjectError::Denied { code, .. } if code == "SignatureDoesNotMatch")
         );

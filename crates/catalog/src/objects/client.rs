@@ -105,7 +105,11 @@ impl Client {
             length.ok_or_else(|| refused(name, &response, "no length"))
         });
         match found {
-            Err(ObjectError::Missing { .. }) => Ok(None),
+            // An answer to HEAD has no body, so it does not tell whether the object or the whole bucket is missing.
+            Err(ObjectError::Missing { .. }) => match self.refusal(name) {
+                Some(error @ ObjectError::NoBucket { .. }) => Err(error),
+                _ => Ok(None),
+            },
             other => other.map(Some),
         }
     }
@@ -134,10 +138,11 @@ impl Client {
     /// Puts these bytes as a whole object.
     pub(super) fn put(&self, name: &ObjectName, bytes: &[u8]) -> Result<(), ObjectError> {
         let key = self.key(name);
-        self.patiently(|keys| {
+        let put = self.patiently(|keys| {
             let url = sign(&self.bucket.put_object(Some(keys), &key));
             self.succeed(name, self.agent.put(url.as_str()).send(bytes)).map(drop)
-        })
+        });
+        self.explained(name, put)
     }
 
     /// Puts a whole object from readers, each of which gives `length` bytes: one for each attempt.
@@ -149,10 +154,11 @@ impl Client {
         check: impl Fn(R) -> Result<(), ObjectError>,
     ) -> Result<(), ObjectError> {
         let key = self.key(name);
-        self.patiently(|keys| {
+        let put = self.patiently(|keys| {
             let url = sign(&self.bucket.put_object(Some(keys), &key));
             self.send_from(&url, length, reader(), &check, |sent| self.succeed(name, sent).map(drop))
-        })
+        });
+        self.explained(name, put)
     }
 
     /// Begins an upload by parts: its id.
@@ -178,14 +184,15 @@ impl Client {
         check: impl Fn(R) -> Result<(), ObjectError>,
     ) -> Result<String, ObjectError> {
         let key = self.key(name);
-        self.patiently(|keys| {
+        let put = self.patiently(|keys| {
             let url = sign(&self.bucket.upload_part(Some(keys), &key, number, upload));
             self.send_from(&url, length, reader(), &check, |sent| {
                 let response = self.succeed(name, sent)?;
                 let tag = entity_tag(header(&response, "etag"));
                 tag.ok_or_else(|| refused(name, &response, "no entity tag"))
             })
-        })
+        });
+        self.explained(name, put)
     }
 
     /// Joins the parts of an upload of `length` bytes. A store may answer 200 before it knows, and fail in the body.
@@ -263,6 +270,23 @@ impl Client {
         let sent = request.send(SendBody::from_reader(&mut reader));
         check(reader)?;
         read(sent)
+    }
+
+    /// The outcome of an upload. A store may refuse it before it has read the bytes, and close the connection under
+    /// them: the reason is lost then, and asked for again without bytes.
+    fn explained<T>(&self, name: &ObjectName, put: Result<T, ObjectError>) -> Result<T, ObjectError> {
+        match put {
+            Err(away @ ObjectError::Away { .. }) => Err(self.refusal(name).unwrap_or(away)),
+            other => other,
+        }
+    }
+
+    /// Why the store refuses any call, if it does: one call that changes nothing.
+    fn refusal(&self, name: &ObjectName) -> Option<ObjectError> {
+        let keys = Arc::clone(&self.keys.lock().present);
+        let url = sign(&self.bucket.get_object(Some(&keys), &self.key(name)));
+        let asked = self.succeed(name, self.agent.get(url.as_str()).header("Range", "bytes=0-0").call());
+        asked.err().filter(|error| matches!(error, ObjectError::NoBucket { .. } | ObjectError::Denied { .. }))
     }
 
     /// The answer of a call that succeeded.

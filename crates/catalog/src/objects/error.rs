@@ -12,6 +12,20 @@ pub enum ObjectError {
         /// The object.
         object: String,
     },
+    /// There is no such bucket.
+    #[error("{object}: the object store has no such bucket; make it, or correct the name")]
+    NoBucket {
+        /// The object.
+        object: String,
+    },
+    /// The store takes nothing more.
+    #[error("{object}: the object store is full ({code})")]
+    Full {
+        /// The object.
+        object: String,
+        /// The code of the store.
+        code: String,
+    },
     /// The store does not let these credentials do that (403).
     #[error(
         "{object}: the object store denies access ({code}); compare credentials, clock and rights of the bucket"

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::faults::Faults;
+use crate::CopyCause;
 use mercato_base::sample::Sample;
 
 /// The counters.
@@ -95,4 +97,18 @@ impl Counts {
         }
         samples
     }
+}
+
+/// What cannot be copied to this server, by cause.
+pub(super) fn fault_samples(faults: &Faults) -> [Sample; 4] {
+    const HELP: &str = "Published datasets and versions that cannot be copied to this server, by cause.";
+    let causes = [
+        (CopyCause::Store, "store"),
+        (CopyCause::Disk, "disk"),
+        (CopyCause::Room, "room"),
+        (CopyCause::Content, "content"),
+    ];
+    causes.map(|(cause, name)| {
+        Sample::gauge("mercato_copy_faults", HELP, faults.count(cause)).labelled("cause", name)
+    })
 }

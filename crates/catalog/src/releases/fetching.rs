@@ -56,7 +56,7 @@ struct Fetcher {
 
 /// Why a version was not fetched.
 #[derive(Debug, thiserror::Error)]
-enum FetchError {
+pub(super) enum FetchError {
     #[error("it is {bytes} bytes long, and --cache-bytes is {most}")]
     TooLarge { bytes: u64, most: u64 },
     #[error("every other version in the cache is being read")]
@@ -87,6 +87,7 @@ impl Fetcher {
         match self.fetch(demand) {
             Ok(bytes) => {
                 counts.fetched.fetch_add(1, Ordering::Relaxed);
+                self.shared.faults().end_fetch(slug, version);
                 counts.fetched_bytes.fetch_add(bytes, Ordering::Relaxed);
                 let seconds = began.elapsed().as_secs_f64();
                 tracing::info!(dataset = %slug, %version, bytes, seconds, "a version is fetched");
@@ -95,6 +96,7 @@ impl Fetcher {
             }
             Err(error) => {
                 counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.shared.faults().note_fetch(slug, version, &error, Instant::now());
                 tracing::warn!(dataset = %slug, %version, %error, "a version cannot be fetched");
                 demand.version.fetch_failed(matches!(error, FetchError::TooLarge { .. }));
                 // Files may have been evicted.

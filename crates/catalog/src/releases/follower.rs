@@ -2,7 +2,7 @@
 //!
 //! Does not depend on how heads are laid out, or on how versions are fetched.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, select};
 
 use super::cache::Key;
 use super::head::Head;
-use super::live;
+use super::live::{self, Loaded};
 use super::mending::{Mending, Part};
 use super::mirror::{Prefetch, Reload, Shared};
 use crate::{Catalog, Dataset, DatasetVersion, Entry, Slug};
@@ -40,7 +40,7 @@ pub(super) struct Follower {
     mending: Mending,
     tried_at: Instant,
     /// What the database was told last, and when.
-    reported: Option<(i64, Instant)>,
+    reported: Option<(Loaded, Instant)>,
 }
 
 impl Follower {
@@ -256,6 +256,10 @@ impl Follower {
         cache.keep_values(|(slug, version)| {
             known.blobs.get(slug).is_some_and(|kept| kept.contains_key(version))
         });
+        self.shared.faults().keep(now, |slug, version| match version {
+            Some(version) => known.blobs.get(slug).is_some_and(|kept| kept.contains_key(version)),
+            None => known.failed.contains_key(slug),
+        });
         counts.versions_away.store(away, Ordering::Relaxed);
         counts.cache_bytes.store(cache.used(), Ordering::Relaxed);
     }
@@ -265,16 +269,24 @@ impl Follower {
         let Some(server) = self.server else { return };
         let known = self.shared.known();
         let seen = known.seen;
-        let is_whole = known.failed.is_empty() && known.refused.is_empty() && self.awaited.is_empty();
+        let lacking = {
+            let failed = known.failed.keys().map(Slug::as_str);
+            let refused = known.refused.keys().map(String::as_str);
+            let awaited = self.awaited.keys().map(|(slug, _)| slug.as_str());
+            failed.chain(refused).chain(awaited).collect::<BTreeSet<&str>>().len()
+        };
+        let lacking = i32::try_from(lacking).unwrap_or(i32::MAX);
         drop(known);
         // In a shared directory, files that another machine wrote are verified first.
         let is_verified = self.shared.store.is_some() || !self.catalog.verification().is_busy();
         let before = self.reported;
-        let loaded = if is_whole && is_verified { seen } else { before.map_or(0, |(loaded, _)| loaded) };
+        let is_whole = lacking == 0 && is_verified;
+        let generation = if is_whole { seen } else { before.map_or(0, |(loaded, _)| loaded.generation) };
+        let loaded = Loaded { generation, lacking };
         if before.is_some_and(|(told, at)| told == loaded && at.elapsed() < RETRY_PAUSE) {
             return;
         }
-        self.shared.counts.loaded_generation.store(loaded, Ordering::Relaxed);
+        self.shared.counts.loaded_generation.store(generation, Ordering::Relaxed);
         let Some(connection) = &mut self.connection else { return };
         match live::note_loaded(connection, server, loaded) {
             Ok(()) => self.reported = Some((loaded, Instant::now())),

@@ -15,8 +15,8 @@ const LAGGING: &str =
     "SELECT name FROM server WHERE lease_until > clock_timestamp() AND loaded_generation < $1 ORDER BY id";
 const SERVING: &str =
     "SELECT count(*) FROM server WHERE lease_until > clock_timestamp() AND loaded_generation >= $1";
-const LOADED: &str =
-    "UPDATE server SET loaded_generation = $2 WHERE id = $1 AND loaded_generation IS DISTINCT FROM $2";
+const LOADED: &str = "UPDATE server SET loaded_generation = $2, lacking = $3 \
+    WHERE id = $1 AND (loaded_generation, lacking) IS DISTINCT FROM ($2, $3)";
 
 /// What waiting for the servers came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,16 @@ pub struct Waited {
     pub lagging: Vec<String>,
 }
 
+/// What a server has loaded: the generation that it serves whole, and how many datasets it lacks for the newest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Loaded {
+    pub(super) generation: i64,
+    pub(super) lacking: i32,
+}
+
 /// Notes what this server has loaded.
-pub(super) fn note_loaded(connection: &mut Connection, server: i64, generation: i64) -> Result<(), Trouble> {
-    connection.execute(LOADED, &[&server, &generation]).map(drop)
+pub(super) fn note_loaded(connection: &mut Connection, server: i64, loaded: Loaded) -> Result<(), Trouble> {
+    connection.execute(LOADED, &[&server, &loaded.generation, &loaded.lacking]).map(drop)
 }
 
 /// Tells all servers that the shared data directory has changed. Returns the generation of that.

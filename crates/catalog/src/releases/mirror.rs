@@ -18,14 +18,15 @@ use crossbeam_channel::{Sender, bounded};
 use semver::Version;
 
 use super::cache::Cache;
-use super::counts::Counts;
+use super::counts::{Counts, fault_samples};
+use super::faults::Faults;
 use super::fetching;
 use super::follower::Follower;
 use super::head::Head;
 use super::layout::{Blobs, Layout};
 use super::table;
 use crate::objects::ObjectStore;
-use crate::{Catalog, DataDirectory, Slug, copy};
+use crate::{Catalog, CopyFault, DataDirectory, Slug, copy};
 use mercato_base::clock::{Clock, Moment};
 use mercato_base::sample::Sample;
 use mercato_database::{Connection, DatabaseAddress, Trouble};
@@ -100,6 +101,7 @@ pub(super) struct Shared {
     pub(super) counts: Counts,
     known: Mutex<Known>,
     pub(super) cache: Mutex<Cache>,
+    faults: Mutex<Faults>,
 }
 
 #[derive(Default)]
@@ -126,6 +128,7 @@ impl Prepared {
             known: Mutex::default(),
             cache: Mutex::new(Cache::new(options.cache_bytes)),
             store: options.store,
+            faults: Mutex::default(),
         });
         std::fs::create_dir_all(shared.layout.directory.datasets())?;
         if shared.store.is_some() {
@@ -154,7 +157,7 @@ impl Prepared {
         let (refreshes, asked) = bounded::<Sender<()>>(REFRESHES_MAX);
         let known = Arc::clone(&shared);
         let is_missing = Box::new(move |slug: &Slug| known.known().missing.contains(slug));
-        catalog.follow(Box::new(move || refresh(&refreshes)), is_missing, shared.store.is_some());
+        catalog.follow(Box::new(move || refresh(&refreshes)), is_missing, shared.tells_faults());
         if shared.store.is_some() {
             fetching::start(&shared, catalog, clock, &reload, &stopped)?;
         }
@@ -179,7 +182,13 @@ impl Mirror {
     /// Hands out what the metrics show.
     pub fn sampler(&self) -> impl Fn() -> Vec<Sample> + Send + Sync + use<> {
         let shared = Arc::clone(&self.shared);
-        move || shared.counts.samples(shared.store.is_some())
+        move || {
+            let mut samples = shared.counts.samples(shared.store.is_some());
+            if shared.store.is_some() {
+                samples.extend(fault_samples(&shared.faults()));
+            }
+            samples
+        }
     }
 }
 
@@ -200,6 +209,16 @@ impl Shared {
 
     pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tells_faults(self: &Arc<Shared>) -> Option<Box<dyn Fn() -> Vec<CopyFault> + Send + Sync>> {
+        self.store.as_ref()?;
+        let shared = Arc::clone(self);
+        Some(Box::new(move || shared.faults().list()))
     }
 
     /// The blobs of a version that is published.
@@ -316,6 +335,7 @@ impl Shared {
                     cache.remove(&(slug.clone(), version), released);
                 }
                 self.take_stock(slug, head, &mut cache);
+                self.faults().end_layout(slug);
                 let mut known = self.known();
                 known.blobs.insert(slug.clone(), head.versions.clone());
                 known.failed.remove(slug);
@@ -326,6 +346,7 @@ impl Shared {
             }
             Err(error) => {
                 tracing::warn!(dataset = %slug, %error, "a publication cannot be laid out; trying again");
+                self.faults().note_layout(slug, &error);
                 let mut known = self.known();
                 known.failed.insert(slug.clone(), head.clone());
                 if head.is_published() {

@@ -11,6 +11,7 @@
 
 mod cache;
 mod counts;
+mod faults;
 mod fetching;
 mod follower;
 mod head;

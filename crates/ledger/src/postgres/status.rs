@@ -16,7 +16,7 @@ const SERVERS_MAX: i64 = 1_000;
 
 const SERVERS: &str = "SELECT id, name, (extract(epoch FROM started_at) * 1000)::bigint, \
     (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, \
-    (SELECT count(*) FROM reservation WHERE reservation.server = server.id), loaded_generation \
+    (SELECT count(*) FROM reservation WHERE reservation.server = server.id), loaded_generation, lacking \
     FROM server ORDER BY id LIMIT $1";
 const BOOKS: &str = "SELECT generation, is_whole, (SELECT count(*) FROM reservation), \
     (SELECT count(*) FROM reservation r WHERE NOT EXISTS (SELECT 1 FROM server s WHERE s.id = r.server)), \
@@ -62,6 +62,8 @@ pub struct ServerStatus {
     pub streams: u64,
     /// The generation of the catalogue that it serves whole; nothing where it serves none, like a tool.
     pub loaded_generation: Option<u64>,
+    /// Datasets of the newest generation that it does not serve yet.
+    pub lacking: Option<u32>,
 }
 
 /// Looks at the books of a database, whose schema must be the one of this program.
@@ -94,6 +96,7 @@ fn server(row: &postgres::Row) -> ServerStatus {
         lease_millis: row.get(3),
         streams: unsigned(row.get(4)),
         loaded_generation: row.get::<_, Option<i64>>(5).map(unsigned),
+        lacking: row.get::<_, Option<i32>>(6).and_then(|lacking| u32::try_from(lacking).ok()),
     }
 }
 

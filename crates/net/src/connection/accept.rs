@@ -12,6 +12,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Token};
 use socket2::{SockAddr, Socket};
 
+use crate::connection::listener::LISTEN_BACKLOG;
 use crate::connection::{Connection, closing};
 use crate::counters::count;
 use crate::event_loop::EventLoop;
@@ -46,6 +47,17 @@ impl EventLoop {
                     self.accept_from = Some(self.context.now + ACCEPT_PAUSE);
                     return;
                 }
+            }
+        }
+    }
+
+    /// Takes all connections that wait.
+    pub fn accept_all(&mut self) {
+        for _ in 0..=usize::from(LISTEN_BACKLOG) / ACCEPTS_PER_ITERATION {
+            self.accept_from = Some(self.context.now);
+            self.accept();
+            if self.accept_from != Some(self.context.now) {
+                return;
             }
         }
     }

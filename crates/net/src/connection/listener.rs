@@ -13,7 +13,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 /// Connections that may wait to be accepted.
-const LISTEN_BACKLOG: i32 = 4_096;
+pub(crate) const LISTEN_BACKLOG: u16 = 4_096;
 /// How long a peer may leave sent bytes unacknowledged.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Idle time before the kernel probes a connection.
@@ -56,7 +56,7 @@ fn listen_tcp(address: SocketAddr) -> io::Result<Socket> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(TCP_KEEPALIVE_IDLE))?;
     socket.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))?;
     socket.bind(&address.into())?;
-    socket.listen(LISTEN_BACKLOG)?;
+    socket.listen(LISTEN_BACKLOG.into())?;
     Ok(socket)
 }
 
@@ -66,14 +66,35 @@ fn listen_unix(path: &Path) -> io::Result<UnixListener> {
     if stale {
         fs::remove_file(path)?;
     }
-    let listener = UnixListener::bind(path)?;
+    let listener = UnixListener::bind(path).map_err(|error| with_remedy(error, path))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// The folder of a socket is mostly one in /run, where only root makes folders, and which is empty after a restart.
+fn with_remedy(error: io::Error, path: &Path) -> io::Error {
+    let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return error };
+    let folder = folder.display();
+    let message = format!(
+        "the folder {folder} does not exist; make it with `install -d -o USER {folder}`, for the user that runs the server, \
+         or with `RuntimeDirectory=` in its systemd unit"
+    );
+    io::Error::new(error.kind(), message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn says_how_to_make_missing_folder_of_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = listen_unix(&folder.path().join("mercato/admin.sock")).unwrap_err();
+        let (text, missing) = (refused.to_string(), folder.path().join("mercato"));
+        assert!(text.contains(&format!("install -d -o USER {}", missing.display())), "{text}");
+        let taken = listen_unix(folder.path()).unwrap_err();
+        assert!(!taken.to_string().contains("install"), "{taken}");
+    }
 
     #[test]
     fn disables_nagle_on_accepted_connections() {

@@ -27,7 +27,7 @@ use socket2::Socket;
 use crate::budget::Taken;
 use crate::connection::deadlines::Deadline;
 use crate::counters::{Counters, add, count};
-use crate::limits::{NetLimits, WRITE_PIECE_BYTES};
+use crate::limits::{FAREWELL_TIME, NetLimits, WRITE_PIECE_BYTES};
 use crate::parse::request_parser::{Phase, RequestParser, Step};
 use crate::refusal::Refusal;
 use crate::workers::presence::Presence;
@@ -51,8 +51,8 @@ pub(super) struct Context {
     /// Bytes that a connection drops while it lingers.
     pub(super) scratch: Vec<u8>,
     pub(super) now: Instant,
-    /// Whether the end has begun: connections go no further than their present request.
-    pub(super) stopping: bool,
+    /// Since when the end has begun: no connection is accepted, and each answer ends its connection.
+    pub(super) stopping_since: Option<Instant>,
 }
 
 /// The state after the event loop has written its bytes.
@@ -207,7 +207,7 @@ impl Connection {
     /// Sends a refusal. The connection stays open afterwards if `keep` is set.
     pub(super) fn refuse(&mut self, refusal: &Refusal, keep: bool, context: &Context) {
         context.counters.refuse(refusal);
-        let keep = keep && !context.stopping;
+        let keep = keep && context.stopping_since.is_none();
         let response =
             (context.refuse)(refusal, self.peer, !self.parser.facts().is_some_and(|facts| facts.is_head));
         let (response, after) =
@@ -293,13 +293,16 @@ impl Connection {
         if *before != phase {
             (*before, *since) = (phase, context.now);
         }
-        let limit = match phase {
-            Phase::Idle if context.stopping => return Some(Verdict::Close),
-            Phase::Idle => context.limits.idle_time,
-            Phase::Head => context.limits.head_time,
-            Phase::Body => context.limits.body_time,
-        };
-        let due = *since + limit;
+        let mut due = *since
+            + match phase {
+                Phase::Idle => context.limits.idle_time,
+                Phase::Head => context.limits.head_time,
+                Phase::Body => context.limits.body_time,
+            };
+        if let (Phase::Idle, Some(stop)) = (phase, context.stopping_since) {
+            // A proxy may be sending a request at this moment, and would not send it elsewhere.
+            due = due.min(stop.max(*since) + FAREWELL_TIME);
+        }
         if phase == Phase::Idle {
             self.parser.release();
         }

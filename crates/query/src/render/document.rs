@@ -7,10 +7,11 @@ use std::sync::Arc;
 use mercato_format::{FormatError, Table};
 
 use crate::render::limits::{UNIT_BYTES, UNIT_BYTES_MAX};
-use crate::render::parallel_encoder::{Progress, RowMark, Unit};
+use crate::render::parallel_encoder::{Progress, Unit};
 use crate::render::{
     ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter, Tally, XlsxEncoder,
 };
+use mercato_base::marks::RowMark;
 
 /// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
 const FIRST_UNIT_BYTES: u64 = 32 * 1024;

@@ -26,9 +26,10 @@ pub use arrow::{ARROW_VERSION, ArrowEncoder, Labels, arrow_lengths, render_arrow
 pub use document::{Document, DocumentUnit, Units, encode_some};
 pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
+pub use mercato_base::marks::RowMark;
 /// The lengths of a table in a format, stored or computed.
 pub use mercato_format::RenderedLengths;
-pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, RowMark, Unit};
+pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::{write_column_statistics, write_statistics};
 pub use xlsx::{Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths};

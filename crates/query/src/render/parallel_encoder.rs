@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use mercato_base::marks::RowMark;
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -26,15 +27,6 @@ pub trait Unit: Send + Sync {
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
-}
-
-/// Where the bytes of some rows end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowMark {
-    /// Bytes up to the end of the rows.
-    pub end: usize,
-    /// Rows up to there, from the first row of the same bytes.
-    pub rows: usize,
 }
 
 /// The progress of a unit.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind, ValidationErrorBody};
-use crate::api::incoming::Incoming;
-use crate::api::routing::parameters::Parameters;
+use crate::api::context::Incoming;
 use mercato_catalog::{
     Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
 };
+use mercato_web::{ApiError, ErrorKind, Parameters, ValidationErrorBody};
 
 /// `Retry-After` for a damaged dataset.
 pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
@@ -21,7 +20,7 @@ const RETRY_AFTER_AWAY_SECONDS: u32 = 2;
 /// The published dataset of the path, if the caller's key may read it.
 pub fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let dataset = find(app, request)?;
-    may_read(&dataset, request.caller()?)?;
+    may_read(&dataset, request.context.caller()?)?;
     Ok(dataset)
 }
 
@@ -48,7 +47,7 @@ pub fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError>
 pub fn find_named(app: &App, request: &mut Incoming, typed: &str) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();
     let slug = Slug::parse(typed).map_err(|error| no_slug(app, &snapshot, typed, &error))?;
-    request.log.dataset = Some(slug.to_string());
+    request.context.log.dataset = Some(slug.to_string());
     match snapshot.get(slug.as_str()) {
         Some(Entry::Serving(dataset)) => Ok(Arc::clone(dataset)),
         Some(Entry::Quarantined { .. }) => Err(out_of_service(slug.as_str())),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
 use crate::api::handlers::query::query_input::refuse;
 use crate::api::processor_limit::ProcessorLimit;
 use mercato_base::clock::Moment;
 use mercato_base::words::quoted;
 use mercato_catalog::{Dataset, DatasetVersion, Entry, parse_changelog};
 use mercato_query::{QueryError, QueryRequest, Reason, ValidationError};
+use mercato_web::ApiError;
 
 /// The version that a parameter names, else the current one.
 pub fn of_parameter<'d>(dataset: &'d Dataset, name: Option<&str>) -> Result<&'d DatasetVersion, ApiError> {

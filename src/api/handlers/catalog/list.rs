@@ -5,16 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::content::percent::percent_encode;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find, language};
 use crate::api::handlers::catalog::item::{Header, Item};
 use crate::api::handlers::catalog::page_links::{page_bounds, page_links};
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use mercato_catalog::{Dataset, Language, Order};
+use mercato_web::{ApiError, Method, Response, percent_encode};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[

@@ -4,18 +4,15 @@ use serde::Serialize;
 
 use super::{sample, schema, text_page};
 use crate::api::app::App;
-use crate::api::errors::ApiError;
-use crate::api::framing::buffer::ResponseBuffer;
-use crate::api::framing::negotiation::choose;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{damaged, find, language, no_parameters, verified};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::page_answer::with_notes;
 use crate::api::handlers::query::query_input::{FORMATS, format, none_acceptable};
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, parse_changelog};
+use mercato_web::{ApiError, Method, Response, ResponseBuffer, choose};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
@@ -52,7 +49,7 @@ fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let format = format(request, format_named)?;
     let (response, rows, notes) = sample::answer(format, dataset.slug(), version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
-    request.log.rows = Some(u64::from(rows));
+    request.context.log.rows = Some(u64::from(rows));
     let response = response
         .public(request, dataset.updated_at, FIVE_MINUTES)
         .with_header("X-Dataset-Version", version.version.to_string())

@@ -9,16 +9,15 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find, language};
 use crate::api::handlers::catalog::item::Item;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::{RELATED_LIMIT_DEFAULT, RELATED_LIMIT_MAX};
 use mercato_catalog::{Dataset, Entry, Language, Snapshot};
 use mercato_ledger::limits::RELATION_WEIGHT_DEFAULT;
 use mercato_ledger::{Relation, Relations};
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use crate::api::framing::buffer::ResponseBuffer;
 use crate::api::handlers::query::page_answer::{content_type, write_rows};
-use crate::api::response::Response;
 use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
 use mercato_query::render::{Format, Output, RenderNotes, render_rows};
+use mercato_web::{Response, ResponseBuffer};
 
 const ROOM_BYTES: usize = 32 * 1024;
 

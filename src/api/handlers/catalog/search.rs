@@ -7,15 +7,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::content::percent::percent_encode;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::language;
 use crate::api::handlers::catalog::item::Item;
 use crate::api::handlers::catalog::page_links::{page_bounds, page_links};
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::parameters::Parameters;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_base::clock::Moment;
 use mercato_catalog::Language;
 use mercato_search::limits::{
@@ -24,6 +20,7 @@ use mercato_search::limits::{
 };
 use mercato_search::question::{Question, QuestionError};
 use mercato_search::{Hit, Page};
+use mercato_web::{ApiError, Method, Parameters, Response, percent_encode};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[Route::new(Method::Get, "/api/v1/datasets/search", Guard::Public, search)];

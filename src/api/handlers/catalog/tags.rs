@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::page_links::{page_bounds, page_links};
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::{TAGS_LIMIT_DEFAULT, TAGS_LIMIT_MAX};
 use mercato_catalog::TagCount;
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[Route::new(Method::Get, "/api/v1/tags", Guard::Public, tags)];

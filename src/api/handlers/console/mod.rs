@@ -9,12 +9,11 @@ use zip::ZipArchive;
 
 use crate::api::app::App;
 use crate::api::content::prepared::Prepared;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_base::clock::Moment;
+use mercato_web::{ApiError, ErrorKind, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[

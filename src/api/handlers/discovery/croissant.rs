@@ -5,18 +5,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::app::App;
-use crate::api::content::percent::percent_encode;
-use crate::api::errors::ApiError;
-use crate::api::framing::buffer::ResponseBuffer;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find, language};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::streams::download::PARQUET_MEDIA_TYPE;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_catalog::{
     ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
 };
+use mercato_web::{ApiError, Method, Response, ResponseBuffer, percent_encode};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =

@@ -5,15 +5,14 @@
 use std::fmt::Write;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
 use crate::api::handlers::query::price::Price;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
 use crate::limits::branding::{ABOUT_CHARS_MAX, NAME_CHARS_MAX, TAGLINE_CHARS_MAX};
 use crate::limits::mcp::SUMMARY_BYTES_MAX;
 use mercato_base::words::{counted, grouped, shortened};
 use mercato_catalog::{Dataset, Language, Order, Snapshot};
+use mercato_web::{ApiError, Response};
 
 /// Datasets that `llms.txt` names.
 const LLMS_DATASETS_MAX: usize = 100;

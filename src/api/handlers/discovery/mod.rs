@@ -6,14 +6,12 @@ mod llms;
 use std::fmt::Write;
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::framing::buffer::ResponseBuffer;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_base::clock::Moment;
 use mercato_catalog::Snapshot;
+use mercato_web::{ApiError, ErrorKind, Method, Response, ResponseBuffer};
 
 /// Addresses of one file of the site map, as its standard allows.
 const SITEMAP_ADDRESSES_MAX: usize = 50_000;

@@ -5,9 +5,8 @@
 
 use crate::api::app::App;
 use crate::api::content::public_url::PublicUrl;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::own_host::{address_of, is_loopback};
+use crate::api::context::{Incoming, client_address};
+use mercato_web::{ApiError, ErrorKind, address_of, is_loopback};
 
 /// Refuses a request with 403 unless its origin, and on this machine its host, is one of our own.
 pub(super) fn check(app: &App, request: &Incoming) -> Result<(), ApiError> {
@@ -22,7 +21,7 @@ pub(super) fn check(app: &App, request: &Incoming) -> Result<(), ApiError> {
                 "call from a program, or from a page of this machine or this site",
             ));
     }
-    let is_local = request.client_address(&app.trusted_proxies).to_canonical().is_loopback();
+    let is_local = client_address(app, request).to_canonical().is_loopback();
     if is_local && !is_loopback(&host) && public.is_none_or(|url| !is_authority_of(&host, url)) {
         return Err(ApiError::new(ErrorKind::Forbidden, "the header Host does not name this server")
             .with_reason(

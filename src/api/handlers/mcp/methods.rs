@@ -9,7 +9,7 @@ use super::revision::Revision;
 use super::rpc::{Failure, Reply};
 use super::tools;
 use crate::api::app::App;
-use crate::api::incoming::Incoming;
+use crate::api::context::Incoming;
 use mercato_base::words::quoted;
 
 /// How long a client may keep the list of tools.

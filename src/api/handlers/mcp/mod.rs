@@ -12,12 +12,12 @@ mod tools;
 
 use crate::access::Subject;
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::books_errors::from_books;
+use crate::api::context::{Incoming, client_address};
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_ledger::Durable;
+use mercato_web::{ApiError, Method, Response};
 use message::{Body, Call, Message};
 use revision::{Revision, VERSION_HEADER};
 use rpc::{Failure, Reply};
@@ -86,12 +86,12 @@ fn batch(app: &App, request: &mut Incoming, messages: Vec<Message<'_>>) -> Resul
 
 /// Every message behind the first one counts as a request, too.
 fn admit_others(app: &App, request: &mut Incoming, messages: usize) -> Result<(), ApiError> {
-    let address = request.client_address(&app.trusted_proxies);
-    let caller = request.caller().ok().cloned();
+    let address = client_address(app, request);
+    let caller = request.context.caller().ok().cloned();
     let subject = caller.as_ref().map_or(Subject::Address(address), Subject::Key);
     for _ in 1..messages {
         let admitted = app.access.admit(subject, request.now());
-        request.set_admission(admitted.map_err(|refusal| ApiError::from(&refusal))?);
+        request.context.admission = Some(admitted.map_err(|refusal| ApiError::from(&refusal))?);
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ fn in_batch(app: &App, request: &mut Incoming, call: &Call<'_>, spent: &mut u64)
             |failure| rpc::failure(Some(call.id), &failure),
             |result| rpc::result(call.id, &result),
         ),
-        Err(error) => rpc::failure(Some(call.id), &Failure::internal(ApiError::from(error).message())),
+        Err(error) => rpc::failure(Some(call.id), &Failure::internal(from_books(error).message())),
     }
 }
 

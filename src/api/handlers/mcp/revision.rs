@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::message::{Call, text};
 use super::rpc::Failure;
-use crate::api::incoming::Incoming;
+use crate::api::context::Incoming;
 use mercato_base::words::quoted;
 
 /// The header with the revision of a request.

@@ -2,15 +2,15 @@
 //!
 //! Holds codes. Does not depend on methods.
 
+use crate::api::credits::{Charged, with_credits};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message::Call;
 use super::revision::Revision;
-use crate::api::errors::ErrorKind;
-use crate::api::response::Response;
 use mercato_base::words::quoted;
 use mercato_ledger::Durable;
+use mercato_web::{ErrorKind, Response};
 
 const JSON: &str = "application/json";
 
@@ -106,12 +106,12 @@ pub(super) fn response(call: &Call<'_>, reply: Reply) -> Response {
         Ok(outcome) => json(200, &result(call.id, &outcome)),
         Err(failure) => refused(Some(call.id), &failure),
     };
-    response.cause = reply.cause;
+    response = response.with_cause(reply.cause);
     if let Some((charged, remaining)) = reply.credits {
-        response = response.with_credits(charged, remaining);
+        response = with_credits(response, charged, remaining);
     }
     match reply.durable {
-        Some(durable) => response.when(durable),
+        Some(durable) => response.when(Charged(durable)),
         None => response,
     }
 }

@@ -4,16 +4,15 @@
 //! `operator` defines and executes the commands; this file transports them.
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::books_errors::from_books;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method, validation_error};
-use crate::api::random::random_bytes;
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::operator::{CommandError, Context, OperatorCommand};
 use mercato_ledger::{BackupError, BooksError};
 use mercato_payments::ReconcileError;
+use mercato_web::{ApiError, ErrorKind, Method, Response, random_bytes, validation_error};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
@@ -46,8 +45,8 @@ impl From<CommandError> for ApiError {
             CommandError::Ledger(BooksError::AccountClosed { .. }) => Self::new(ErrorKind::Conflict, message)
                 .with_reason("ACCOUNT_CLOSED", "create another account"),
             CommandError::Login(_) => validation_error("ORDER_INVALID", "/account", message, hint),
-            CommandError::Ledger(error) => error.into(),
-            CommandError::Reconcile(ReconcileError::Books(error)) => error.into(),
+            CommandError::Ledger(error) => from_books(error),
+            CommandError::Reconcile(ReconcileError::Books(error)) => from_books(error),
             CommandError::Reconcile(ReconcileError::Provider(_)) => {
                 // The message may repeat what the provider said, because only the operator reads this listener.
                 Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
@@ -55,7 +54,7 @@ impl From<CommandError> for ApiError {
             }
             CommandError::Reconcile(_) => Self::new(ErrorKind::Conflict, message)
                 .with_reason("NOT_RECONCILED", "see docs/OPERATIONS.md, \"Payments\""),
-            CommandError::Backup(BackupError::Ledger(error)) => error.into(),
+            CommandError::Backup(BackupError::Ledger(error)) => from_books(error),
             CommandError::Backup(error) => {
                 // The message may name files, because only the operator reads this listener.
                 Self::new(ErrorKind::Conflict, error.to_string())

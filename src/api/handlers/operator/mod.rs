@@ -5,15 +5,13 @@ pub mod admin;
 use serde::Serialize;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
-use crate::api::framing::buffer::ResponseBuffer;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::incoming::{Incoming, Method};
 use crate::api::metrics::exposition::{Exposition, Kind};
 use crate::api::metrics::process::ProcessStatus;
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_ledger::{DatabaseStats, Health};
+use mercato_web::{ApiError, Method, Response, ResponseBuffer};
 
 /// The path that Prometheus reads.
 pub const METRICS: &[Route] = &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics)];

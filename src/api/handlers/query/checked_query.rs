@@ -1,7 +1,6 @@
 //! A query that was checked against the schema of a version that may be read.
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
 use crate::api::handlers::catalog::dataset_answer::{damaged, verified};
 use crate::api::handlers::query::query_input::not_planned;
 use crate::api::processor_limit::ProcessorLimit;
@@ -9,6 +8,7 @@ use crate::limits::api::COUNT_TOLD_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
 use mercato_ledger::{Receipt, ViewRows, Viewed};
 use mercato_query::{Count, Page, Plan, QueryRequest, SearchError};
+use mercato_web::ApiError;
 
 /// A query with its plan. A version whose file turns out damaged is taken out of service.
 pub struct CheckedQuery<'q> {

@@ -3,8 +3,8 @@
 //! Never refuses a request.
 
 use crate::api::app::App;
-use crate::api::response::Response;
 use mercato_ledger::{AccountHandle, CapStanding, Plan};
+use mercato_web::Response;
 
 /// Percentage of a key's cap from which responses warn.
 const CAP_WARNING_PERCENT: u64 = 80;

@@ -1,21 +1,22 @@
 //! Estimates the price of a page, a stream or a download: counts rows and charges nothing.
 
+use crate::api::books_errors::from_books;
+use crate::api::credits::with_credits;
 use serde::Serialize;
 
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::{CheckedQuery, ToldRows, viewed};
 use crate::api::handlers::query::query_input::Asked;
 use crate::api::handlers::query::uncharged;
-use crate::api::incoming::{Incoming, Method};
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_ledger::{Spending, ViewRows};
 use mercato_query::Purpose;
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =
@@ -60,10 +61,11 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             (rows, Spending::Rows { limit }, query.viewed(of_view))
         }
     };
-    let Caller { account, key } = request.caller()?;
-    let paid = app.ledger.paid_before(account, &view, rows.at_most, request.now())?;
+    let Caller { account, key } = request.context.caller()?;
+    let paid = app.ledger.paid_before(account, &view, rows.at_most, request.now()).map_err(from_books)?;
     let unpaid = rows.at_most.saturating_sub(paid);
-    let mut estimate = app.ledger.estimate(account, Some(key), unpaid, spending, request.now())?;
+    let mut estimate =
+        app.ledger.estimate(account, Some(key), unpaid, spending, request.now()).map_err(from_books)?;
     // Rows that were paid on the site are not paid again, by whatever means.
     estimate.affordable |= paid > 0 && unpaid == 0;
     let response = Response::data(&EstimateData {
@@ -73,5 +75,5 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         credits_available: estimate.credits_available,
         affordable: estimate.affordable,
     })?;
-    Ok(response.with_credits(0, account.credits()))
+    Ok(with_credits(response, 0, account.credits()))
 }

@@ -10,21 +10,20 @@ pub(super) mod query_input;
 pub mod sale;
 
 use crate::api::app::App;
-use crate::api::errors::ApiError;
-use crate::api::framing::conditional::refuse_tags;
+use crate::api::context::Incoming;
+use crate::api::credits::{self, Charged, with_credits};
 use crate::api::handlers::catalog::dataset_answer::{find_for_key, no_parameters};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::credits_warning::with_credits_warning;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim, format, named_format};
 use crate::api::handlers::query::sale::{Buyer, Offer, Sold};
-use crate::api::incoming::{Incoming, Method};
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::QUERY_LIMIT_MAX;
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::Receipt;
 use mercato_query::render::Output;
+use mercato_web::{ApiError, Method, Response, refuse_tags};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
@@ -46,8 +45,8 @@ fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 /// Adds cost and balance to a refusal.
 pub(super) fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
-    match request.caller() {
-        Ok(caller) => refusal.uncharged(caller.account.credits()),
+    match request.context.caller() {
+        Ok(caller) => credits::uncharged(refusal, caller.account.credits()),
         Err(_) => refusal,
     }
 }
@@ -89,16 +88,16 @@ fn answer(
     let claimed = claim(app, buyer, &dataset, version, Wanted::Page, content)?;
     let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     if request.method() == Method::Head {
-        return Ok(described(format, &claimed.version).with_credits(0, account.credits()));
+        return Ok(with_credits(described(format, &claimed.version), 0, account.credits()));
     }
     let Sold { printed, total, rows, receipt, durable } = offer
         .sell(|version, columns, page| page_answer::render(format, dataset.slug(), version, columns, page))?;
     let (notes, response) = (printed.notes, printed.finish(total));
-    request.log.rows = Some(rows);
-    request.log.credits = Some(receipt.charged);
+    request.context.log.rows = Some(rows);
+    request.context.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &claimed.version);
     let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
-    Ok(page_answer::with_notes(response, &notes).when(durable))
+    Ok(page_answer::with_notes(response, &notes).when(Charged(durable)))
 }
 
 /// The response to `HEAD`. It is free, so it reveals nothing of the rows, not even their length.
@@ -112,7 +111,7 @@ fn labelled(response: Response, version: &DatasetVersion) -> Response {
 }
 
 fn with_receipt(response: Response, receipt: &Receipt) -> Response {
-    let response = response.with_credits(receipt.charged, receipt.remaining);
+    let response = with_credits(response, receipt.charged, receipt.remaining);
     let response =
         if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response };
     match receipt.paid_before {

@@ -1,11 +1,10 @@
 //! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON, Arrow and Excel with headers.
 
-use crate::api::framing::buffer::ResponseBuffer;
-use crate::api::response::Response;
 use mercato_base::words::counted;
 use mercato_catalog::{DatasetVersion, FormatError, Table};
 use mercato_query::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
 use mercato_query::{Count, Page, PaginationMode};
+use mercato_web::{Response, ResponseBuffer};
 
 /// Estimated bytes of a cell without its column name, to reserve memory before rendering.
 const CELL_SIZE_BYTES_GUESS: usize = 20;

@@ -2,11 +2,12 @@
 //!
 //! If the response fails, even by a panic, the credits are refunded.
 
+use crate::api::books_errors::from_books;
 use std::sync::Arc;
 
-use crate::api::errors::ApiError;
 use mercato_base::clock::Moment;
 use mercato_ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
+use mercato_web::ApiError;
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
 pub struct PendingCharge {
@@ -18,14 +19,14 @@ pub struct PendingCharge {
 impl PendingCharge {
     /// Charges. The charge becomes durable while the response is rendered, or in `complete`.
     pub fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
-        let receipt = Some(ledger.charge(charge)?);
+        let receipt = Some(ledger.charge(charge).map_err(from_books)?);
         Ok(Self { ledger: Arc::clone(ledger), receipt, at: charge.at })
     }
 
     /// The receipt, and the wait until the charge is durable, before which nothing may be sent.
     pub fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
         match self.receipt.take() {
-            Some(receipt) => Ok(receipt.split()?),
+            Some(receipt) => Ok(receipt.split().map_err(from_books)?),
             None => Err(ApiError::internal("a charge was completed twice")),
         }
     }

@@ -1,12 +1,11 @@
 //! The input of queries: request, version, format and idempotency key.
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind, ValidationErrorBody};
-use crate::api::framing::negotiation::choose;
+use crate::api::books_errors::from_books;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE};
 use crate::api::handlers::query::sale::Buyer;
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use mercato_base::words::{any_of, placed, quoted};
@@ -14,6 +13,7 @@ use mercato_catalog::{Dataset, DatasetVersion, FormatError};
 use mercato_ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use mercato_query::render::{Format, Output};
 use mercato_query::{QueryError, QueryRequest, Reason, ValidationError};
+use mercato_web::{ApiError, ErrorKind, ValidationErrorBody, choose};
 
 /// Media types of a page; the first name of each is its `Content-Type`.
 const OFFERS: [&[&str]; 5] = [
@@ -215,7 +215,7 @@ pub fn claim(
         Wanted::Page | Wanted::Stream => ClaimKind::Rows,
         Wanted::File(_) => ClaimKind::File,
     };
-    let paid = app.ledger.paid_among(account, kind, &claims, now)?;
+    let paid = app.ledger.paid_among(account, kind, &claims, now).map_err(from_books)?;
     let place = paid.unwrap_or(0);
     let version = versions.swap_remove(place);
     if paid.is_some() {

@@ -4,12 +4,12 @@
 
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::books_errors::from_books;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::pending_charge::PendingCharge;
 use crate::api::handlers::query::query_input::{Asked, Claimed, Wanted, claim};
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use mercato_base::clock::Moment;
@@ -19,6 +19,7 @@ use mercato_ledger::{
     Viewed,
 };
 use mercato_query::{Count, Page, QueryRequest};
+use mercato_web::ApiError;
 
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
@@ -38,7 +39,7 @@ pub struct Buyer<'b> {
 impl<'b> Buyer<'b> {
     /// The caller of a route that requires a key.
     pub fn of(request: &'b Incoming) -> Result<Self, ApiError> {
-        let Caller { account, key } = request.caller()?;
+        let Caller { account, key } = request.context.caller()?;
         Ok(Self {
             account,
             key: Some(key),
@@ -95,7 +96,7 @@ impl<'b> Buyer<'b> {
         };
         match app.ledger.paid_before(self.account, &query.viewed(ViewRows::All), u64::MAX, self.at) {
             Ok(1..) => Ok(()),
-            _ => Err(refusal.into()),
+            _ => Err(from_books(refusal)),
         }
     }
 }
@@ -162,11 +163,11 @@ impl<'o> Offer<'o> {
         };
         let Buyer { account, key, at, .. } = self.buyer;
         let viewed = self.query.viewed(ViewRows::Some);
-        if self.app.ledger.paid_before(account, &viewed, rows, at)? == rows {
+        if self.app.ledger.paid_before(account, &viewed, rows, at).map_err(from_books)? == rows {
             return Ok(());
         }
         let spending = Spending::Rows { limit: self.query.plan().limit() };
-        if self.app.ledger.estimate(account, key, rows, spending, at)?.affordable {
+        if self.app.ledger.estimate(account, key, rows, spending, at).map_err(from_books)?.affordable {
             return Ok(());
         }
         // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.
@@ -185,7 +186,7 @@ impl<'o> Offer<'o> {
         let is_whole =
             self.query.plan().is_from_start() && page.next_cursor.is_none() && shown.len() == page.rows.len();
         let of_view = if is_whole { ViewRows::All } else { ViewRows::These(shown.into()) };
-        let view = self.buyer.view_of(self.app, self.query.viewed(of_view), rows)?;
+        let view = self.buyer.view_of(self.app, self.query.viewed(of_view), rows).map_err(from_books)?;
         self.submit(rows, view)
     }
 

@@ -1,15 +1,12 @@
 //! A whole version of a dataset as a file, or any part of it.
 
+use crate::api::books_errors::from_books;
+use crate::api::credits::with_credits;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::framing::coding::{self, Coding};
-use crate::api::framing::conditional::{Conditions, Validators, Verdict, not_expected};
-use crate::api::framing::negotiation::choose;
-use crate::api::framing::range::{self, Asked};
-use crate::api::framing::stream_body::StreamBody;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::viewed;
@@ -21,13 +18,17 @@ use crate::api::handlers::query::uncharged;
 use crate::api::handlers::streams::download_body::{DownloadBody, Paid};
 use crate::api::handlers::streams::parquet_body::{ParquetBody, ParquetPart, offered_parquet};
 use crate::api::handlers::streams::stream::with_replay;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_catalog::{DatasetVersion, FormatError, ParquetFile};
 use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
 use mercato_query::render::{
     ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
+};
+use mercato_web::{
+    ApiError, Conditions, ErrorKind, Method, Response, StreamBody, Validators, Verdict, choose,
+    coding::{self, Coding},
+    not_expected,
+    range::{self, Asked},
 };
 
 /// Paths of this file.
@@ -195,9 +196,8 @@ impl File<'_> {
         match validators.judge(&conditions) {
             Verdict::Failed => return Err(not_expected(&validators).with_header("Vary", "Accept")),
             Verdict::Held => {
-                return Ok(self
-                    .labelled(Response::empty(304), &validators)
-                    .with_credits(0, credits(request)?));
+                let held = self.labelled(Response::empty(304), &validators);
+                return Ok(with_credits(held, 0, credits(request)?));
             }
             Verdict::Send => {}
         }
@@ -210,7 +210,7 @@ impl File<'_> {
         };
         let response = if is_head {
             let bytes = part.end.saturating_sub(part.start);
-            Response::described(self.content_type(), bytes).with_credits(0, credits(request)?)
+            with_credits(Response::described(self.content_type(), bytes), 0, credits(request)?)
         } else {
             self.sold(request, matches!(asked, Asked::Part(_)), &part, coding)?
         };
@@ -241,18 +241,16 @@ impl File<'_> {
         let bytes = self.bytes_of(part)?;
         let rows = version.table.row_count().into();
         let charge = ChargeRequest {
-            account: request.caller()?.account.clone(),
-            key: Some(request.caller()?.key.id()),
+            account: request.context.caller()?.account.clone(),
+            key: Some(request.context.caller()?.key.id()),
             rows,
             free_queries: 0,
             dataset: self.slug.to_owned(),
             request_id: request.request_id().to_owned(),
             claim: self.claim,
-            view: Buyer::of(request)?.view_of(
-                self.app,
-                viewed(self.slug, version, "", ViewRows::All),
-                rows,
-            )?,
+            view: Buyer::of(request)?
+                .view_of(self.app, viewed(self.slug, version, "", ViewRows::All), rows)
+                .map_err(from_books)?,
             at: request.now(),
         };
         let (number, format) = (version.version.to_string(), self.format_name().to_owned());
@@ -270,9 +268,9 @@ impl File<'_> {
             let caps = reservation.caps().to_vec();
             (Paid::AsItGoes(reservation), charged, remaining, caps)
         };
-        request.log.credits = Some(charged);
+        request.context.log.credits = Some(charged);
         let body = self.body(request, bytes, paid);
-        let response = Response::stream(self.content_type(), body).with_credits(charged, remaining);
+        let response = with_credits(Response::stream(self.content_type(), body), charged, remaining);
         let response = with_replay(response, is_replayed);
         let response = with_credits_warning(self.app, response, &download.charge.account, &caps, remaining);
         Ok(match coding {
@@ -353,7 +351,7 @@ impl File<'_> {
 }
 
 fn credits(request: &Incoming) -> Result<u64, ApiError> {
-    Ok(request.caller()?.account.credits())
+    Ok(request.context.caller()?.account.credits())
 }
 
 /// A download has no `limit` that could be lowered.
@@ -367,7 +365,7 @@ fn not_paid(error: ChargeError) -> ApiError {
         }
         _ => None,
     };
-    let refusal = ApiError::from(error);
+    let refusal = from_books(error);
     match told {
         Some((reason, hint)) => refusal.with_reason(reason, hint),
         None => refusal,

@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use crate::api::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::api::handlers::streams::long_work::{Break, LongWork};
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::{Pending, Receipt, Reservation};
 use mercato_query::render::{
     Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, RowMark, Units,
 };
+use mercato_web::{ChunkSink, StreamBody, StreamEnd};
 
 /// The end of a file that leaves only after it was settled.
 pub(super) const LAST_PIECE_BYTES: usize = 16 * 1024;

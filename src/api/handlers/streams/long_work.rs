@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::api::app::App;
 use crate::api::content::exports::Exports;
-use crate::api::framing::stream_body::{ChunkSink, StreamEnd};
 use mercato_base::clock::{Clock, Moment};
 use mercato_catalog::{Catalog, FormatError};
 use mercato_ledger::{Ledger, Reservation};
 use mercato_query::render::ParallelEncoder;
 use mercato_query::{SearchError, Stop};
+use mercato_web::{ChunkSink, StreamEnd};
 
 /// The parts of the server that a stream or a download holds while it runs.
 pub struct LongWork {

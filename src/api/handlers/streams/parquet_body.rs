@@ -9,14 +9,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::api::handlers::catalog::dataset_answer::RETRY_AFTER_QUARANTINED_SECONDS;
 use crate::api::handlers::streams::download_body::{LAST_PIECE_BYTES, Paid};
 use crate::api::handlers::streams::long_work::{Break, LongWork};
 use mercato_catalog::{DatasetVersion, OpenParquet, ParquetFile};
 use mercato_ledger::{Pending, Reservation};
 use mercato_query::render::RowMark;
+use mercato_web::{ApiError, ChunkSink, ErrorKind, StreamBody, StreamEnd};
 
 /// The Parquet file of a version; `others` are the formats that every version has.
 pub(super) fn offered_parquet(

@@ -7,14 +7,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::api::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
-use crate::api::framing::wire::standalone_envelope;
 use crate::api::handlers::catalog::dataset_answer::out_of_service_now;
 use crate::api::handlers::streams::long_work::{Break, LongWork, place};
 use crate::api::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::api::handlers::streams::stream_end::End;
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::response::Response;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::{Pending, Reservation};
@@ -23,6 +20,7 @@ use mercato_query::render::{
     ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter, Tally, XlsxEncoder,
 };
 use mercato_query::{Plan, QueryError, QueryRequest, RowStream, SearchError};
+use mercato_web::{ChunkSink, Response, StreamBody, StreamEnd, standalone_envelope};
 
 /// Rows of a unit of a stream at most.
 const STREAM_ROWS_MAX: usize = 8_192;
@@ -374,7 +372,7 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::framing::stream_body::Framing;
+    use mercato_web::Framing;
 
     #[test]
     fn detects_silence_of_ping_interval() {

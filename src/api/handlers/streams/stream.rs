@@ -1,10 +1,8 @@
 //! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV, Arrow or an Excel workbook.
 
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind, ValidationErrorBody};
-use crate::api::framing::coding::{self, Coding};
-use crate::api::framing::conditional::refuse_tags;
-use crate::api::framing::negotiation::choose;
+use crate::api::books_errors::from_books;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::find_for_key;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
@@ -15,16 +13,19 @@ use crate::api::handlers::query::sale::Buyer;
 use crate::api::handlers::query::uncharged;
 use crate::api::handlers::streams::row_stream::RowEvents;
 use crate::api::handlers::streams::stream_end::TRAILERS;
-use crate::api::incoming::{Incoming, Method};
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use crate::limits::api::STREAM_LIMIT_MAX;
 use mercato_base::words::placed;
 use mercato_catalog::Dataset;
 use mercato_ledger::{Reservation, Spending, ViewRows};
 use mercato_query::render::{Format, Output};
 use mercato_query::{Count, QueryRequest};
+use mercato_web::{
+    ApiError, ErrorKind, Method, Response, ValidationErrorBody, choose,
+    coding::{self, Coding},
+    refuse_tags,
+};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =
@@ -139,7 +140,7 @@ impl SetAside {
         let known = total.and_then(Count::exact).unwrap_or(u64::MAX).saturating_sub(query.plan().offset());
         let most = query.rows_at_most().min(known);
         // An account that can pay for the largest possible result does not wait for a count.
-        let rows = if app.ledger.estimate(account, key, most, spending, at)?.affordable {
+        let rows = if app.ledger.estimate(account, key, most, spending, at).map_err(from_books)?.affordable {
             most
         } else {
             query.told_rows()?.at_most
@@ -149,8 +150,9 @@ impl SetAside {
         let matches = known.min(query.plan().table().row_count().into());
         let is_whole = query.plan().is_from_start() && matches <= limit;
         let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
-        let view = buyer.view_of(app, query.viewed(of_view), rows)?;
-        let reservation = app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed, view))?;
+        let view = buyer.view_of(app, query.viewed(of_view), rows).map_err(from_books)?;
+        let reservation =
+            app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed, view)).map_err(from_books)?;
         Ok(Self { reservation, total })
     }
 }

@@ -7,8 +7,8 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::api::framing::stream_body::ChunkSink;
 use mercato_query::render::{ArrowEncoder, Format, Output};
+use mercato_web::ChunkSink;
 
 /// The announced trailers.
 pub(super) const TRAILERS: &str = "X-Rows-Returned, X-Next-Cursor, X-Credits-Charged";

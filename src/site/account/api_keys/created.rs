@@ -1,16 +1,15 @@
 //! The page that shows a new key, the only time that it is shown.
 
+use crate::api::Incoming;
 use askama::Template;
 
 use super::keys::name;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
 use crate::site::account::area::{Area, Head, Tab};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use mercato_ledger::CreatedKey;
+use mercato_web::{ApiError, Response};
 
 #[derive(Template)]
 #[template(path = "account/created.html")]

@@ -7,10 +7,7 @@ use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
 use super::key_view::{is_valid, limits, state};
 use super::keys::name;
 use super::once::{self, ONCE};
-use crate::api::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::{Incoming, validation_error};
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -22,6 +19,7 @@ use crate::site::url::Url;
 use crate::site::words::fill;
 use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
 use mercato_ledger::{BooksError, KeyId, KeyView};
+use mercato_web::{ApiError, ErrorKind, Response, validation_error};
 
 #[derive(Template)]
 #[template(path = "account/key.html")]
@@ -70,7 +68,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             "limit" => limit(app, request, &area, &key, TypedKey::of(&form)),
             "rotate" => rotate(app, request, &area, &key, &form),
             "revoke" => {
-                app.ledger.revoke_key(key.id, request.now())?;
+                app.ledger.revoke_key(key.id, request.now()).map_err(from_books)?;
                 Ok(area.visit.redirect(request, &Done::Revoked.at(&area.visit.link("/account/keys"))))
             }
             _ => {
@@ -91,7 +89,7 @@ fn rename(
         let faults = Faults { typed: Some(label.to_owned()), label: Some(fault), ..Faults::default() };
         return page(app, request, area, key, faults);
     }
-    app.ledger.rename_key(key.id, label)?;
+    app.ledger.rename_key(key.id, label).map_err(from_books)?;
     Ok(area.visit.redirect(request, &Done::Renamed.at(&own_url(area, key.id))))
 }
 
@@ -107,7 +105,7 @@ fn limit(
     }
     match typed.change(app, area, &key.limits, request.now()) {
         Ok(change) => {
-            app.ledger.limit_key(key.id, &change, request.now())?;
+            app.ledger.limit_key(key.id, &change, request.now()).map_err(from_books)?;
             Ok(area.visit.redirect(request, &Done::Limited.at(&own_url(area, key.id))))
         }
         Err(faults) => {
@@ -155,7 +153,7 @@ fn rotate(
             let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));
             page(app, request, area, key, Faults { rotate: Some(full), ..Faults::default() })
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(from_books(error)),
     }
 }
 

@@ -6,10 +6,7 @@ use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
 use super::key_view::{is_valid, limits, state};
 use super::once::{self, ONCE};
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, from_books};
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
@@ -21,6 +18,7 @@ use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_ledger::limits::KEYS_PER_ACCOUNT_MAX;
 use mercato_ledger::{BooksError, KeyView};
+use mercato_web::{ApiError, Response};
 
 #[derive(Template)]
 #[template(path = "account/keys.html")]
@@ -86,7 +84,7 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
                 let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));
                 page(app, request, &area, &typed, KeyFaults::whole(full))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(from_books(error)),
         }
     })
 }

@@ -4,12 +4,10 @@
 use sha2::{Digest, Sha256};
 
 use super::created;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, random_bytes};
+use crate::api::{App, Incoming, from_books};
 use crate::site::account::area::Area;
 use mercato_ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
+use mercato_web::{ApiError, Response, random_bytes};
 
 /// Name of the field.
 pub const ONCE: &str = "once";
@@ -42,7 +40,7 @@ pub fn made_before(
 ) -> Result<Option<Response>, ApiError> {
     let plain = PlainKey::from_random(random);
     let Some(key) = app.ledger.find_key(&plain.hash()) else { return Ok(None) };
-    let view = app.ledger.key_view(key.id())?;
+    let view = app.ledger.key_view(key.id()).map_err(from_books)?;
     if view.created_at.plus_seconds(SHOWN_SECONDS_MAX) > request.now() {
         return created::page(request, area, &CreatedKey { plain, view }).map(Some);
     }

@@ -6,10 +6,7 @@
 use askama::Template;
 
 use super::words::BuyingWords;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, random_bytes, unknown_path};
+use crate::api::{App, Incoming, from_books, unknown_path};
 use crate::branding::Pack;
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::area::{self, Area};
@@ -20,6 +17,7 @@ use crate::site::visit::Visit;
 use crate::site::words::fill;
 use mercato_ledger::{BeginCheckout, BooksError, Checkout, CheckoutState, Price, PurchasesQuery};
 use mercato_payments::{CheckoutPage, Provider, ProviderError};
+use mercato_web::{ApiError, Response, random_bytes};
 
 /// Purchases of one page of an account.
 const PURCHASES_PER_PAGE: usize = 20;
@@ -66,7 +64,7 @@ impl Offer {
         let (words, visit) = (BuyingWords::of(area.visit.language), &area.visit);
         let before = visit.value(BOUGHT).and_then(|text| text.parse().ok());
         let query = PurchasesQuery { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
-        let page = app.ledger.purchases(&query)?;
+        let page = app.ledger.purchases(&query).map_err(from_books)?;
         let provider = app.payments.provider();
         let is_click = provider.is_some_and(Provider::is_paid_by_click);
         let sale = &visit.branding.sale;
@@ -156,7 +154,7 @@ pub fn buy(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             Err(BooksError::Invalid { .. }) => {
                 return credits::page(app, request, &area, Some(words.too_many));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(from_books(error)),
         };
         let to = open(app, &area, words, &checkout)?;
         Ok(area.visit.redirect_to(request, to))

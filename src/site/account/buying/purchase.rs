@@ -6,10 +6,7 @@ use askama::Template;
 
 use super::offer::state;
 use super::words::BuyingWords;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, unknown_path};
+use crate::api::{App, Incoming, from_books, unknown_path};
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -20,6 +17,7 @@ use crate::site::words::fill;
 use mercato_base::clock::Moment;
 use mercato_ledger::{CancelCheckout, Checkout, CheckoutId};
 use mercato_payments::News;
+use mercato_web::{ApiError, Response};
 
 /// The field that says what a form does, and its value in the one that cancels.
 const ACTION: &str = "action";
@@ -48,7 +46,7 @@ pub fn path(checkout: &Checkout) -> String {
 pub fn of_owner(app: &App, request: &Incoming, area: &Area) -> Result<Checkout, ApiError> {
     let id = request.path_parameter(0).parse::<CheckoutId>().ok();
     let found = match id {
-        Some(id) => app.ledger.checkout(id)?,
+        Some(id) => app.ledger.checkout(id).map_err(from_books)?,
         None => None,
     };
     found.filter(|checkout| checkout.account == area.account.id()).ok_or_else(|| unknown_path(app))
@@ -107,7 +105,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let Some(provider) = app.payments.provider().filter(|_| is_paid_by_click(app, &checkout)) else {
             return Err(unknown_path(app));
         };
-        News::of_click(&checkout, provider.name(), request.now()).apply(&app.ledger)?;
+        News::of_click(&checkout, provider.name(), request.now()).apply(&app.ledger).map_err(from_books)?;
         Ok(area.visit.redirect(request, &Done::Paying.at(&page)))
     })
 }
@@ -115,7 +113,10 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// Cancels a purchase, unless it was paid meanwhile. A provider that cannot close its page is no obstacle: a payment that
 /// arrives all the same gives its credits.
 fn cancel(app: &App, checkout: &Checkout, now: Moment) -> Result<Done, ApiError> {
-    let found = app.ledger.commit(&CancelCheckout { account: checkout.account, id: checkout.id, at: now })?;
+    let found = app
+        .ledger
+        .commit(&CancelCheckout { account: checkout.account, id: checkout.id, at: now })
+        .map_err(from_books)?;
     if found.is_none_or(|found| found.paid.is_some()) {
         return Ok(Done::Paying);
     }

@@ -6,15 +6,13 @@ use askama::Template;
 
 use super::purchase::{of_owner, path};
 use super::words::BuyingWords;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, unknown_path};
+use crate::api::{App, Incoming, unknown_path};
 use crate::site::account::area::{self, Area};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_ledger::{Checkout, Paid};
+use mercato_web::{ApiError, Response};
 
 /// The provider through which no money moves.
 const DEMO: &str = "demo";

@@ -10,10 +10,7 @@ use super::password::Refused;
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, client_address, from_books};
 use crate::site::account::area;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
@@ -23,6 +20,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use mercato_ledger::{RedeemToken, Redeemed, Redemption, TokenHash};
+use mercato_web::{ApiError, Response};
 
 const TOKEN: &str = "token";
 
@@ -53,11 +51,14 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let Some(token) = TokenHash::of_presented(typed) else {
         return page(&visit, request, typed, wrong());
     };
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return page(&visit, request, typed, Some(Refused::throttled(words, throttled)));
     }
-    if app.ledger.commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: now })?
+    if app
+        .ledger
+        .commit(&RedeemToken { token, redemption: Redemption::ConfirmEmail, at: now })
+        .map_err(from_books)?
         == Redeemed::Refused
     {
         return page(&visit, request, typed, wrong());
@@ -71,7 +72,7 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
 /// Has another mail sent to a signed-in customer.
 pub fn send(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::change(app, request, |app, request, area| {
-        let address = request.client_address(&app.trusted_proxies);
+        let address = client_address(app, request);
         if let Err(throttled) = app.sign_ins.admit_mail(&area.login.email, address, request.now()) {
             let refused = Refused::throttled(area.words, throttled);
             return page(&area.visit, request, "", Some(refused));

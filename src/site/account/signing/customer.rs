@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::session;
-use crate::api::App;
-use crate::api::incoming::Incoming;
+use crate::api::{App, Incoming};
 use crate::site::visit::Visit;
 use mercato_ledger::{AccountHandle, Login, Plan, SessionHandle};
 

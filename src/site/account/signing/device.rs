@@ -2,12 +2,11 @@
 //! its owner out. It opens nothing by itself.
 
 use crate::access::device_mark;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::random_bytes;
+use crate::api::Incoming;
 use crate::site::cookies;
 use crate::site::visit::Visit;
 use mercato_ledger::Login;
+use mercato_web::{ApiError, random_bytes};
 
 /// How long a browser keeps the cookie.
 const DEVICE_SECONDS_MAX: i64 = 365 * 86_400;

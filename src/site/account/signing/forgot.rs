@@ -7,10 +7,7 @@ use super::mails::{self, Purpose};
 use super::password::Refused;
 use super::same_origin;
 use super::sign_in::with_status;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, client_address};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -19,6 +16,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use mercato_ledger::Email;
+use mercato_web::{ApiError, Response};
 
 #[derive(Template)]
 #[template(path = "account/forgot.html")]
@@ -51,7 +49,7 @@ pub fn send(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if app.mailer.is_none() {
         return Ok(visit.redirect(request, &visit.link("/account/reset")));
     }
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     if let Err(throttled) = app.sign_ins.admit_mail(&email, address, request.now()) {
         return page(&visit, request, typed, None, Some(Refused::throttled(words, throttled)));
     }

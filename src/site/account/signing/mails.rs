@@ -4,9 +4,10 @@
 //! The thread of the mailer looks the address up, makes the token and writes the text. So the request that causes it does the same
 //! work whether there is an account. Links begin with the configured public address, never with the `Host` of a request.
 
+use mercato_web::random_bytes;
 use std::sync::Arc;
 
-use crate::api::{App, random_bytes};
+use crate::api::App;
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::{fill, words};

@@ -10,10 +10,7 @@ use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, client_address, from_books};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -22,6 +19,7 @@ use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use mercato_ledger::{ConfirmEmail, RedeemToken, Redeemed, Redemption, TokenHash};
+use mercato_web::{ApiError, Response};
 
 const TOKEN: &str = "token";
 
@@ -66,7 +64,7 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         (None, password) => return page(app, &visit, request, typed, Faults { password, ..wrong() }),
         (_, password) => return page(app, &visit, request, typed, Faults { password, ..Faults::default() }),
     };
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return refuse(Refused::throttled(words, throttled));
     }
@@ -77,15 +75,17 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             return refuse(refused);
         }
     };
-    let Redeemed::By(account) =
-        app.ledger.commit(&RedeemToken { token, redemption: Redemption::ResetPassword(hash), at: now })?
+    let Redeemed::By(account) = app
+        .ledger
+        .commit(&RedeemToken { token, redemption: Redemption::ResetPassword(hash), at: now })
+        .map_err(from_books)?
     else {
         return page(app, &visit, request, typed, wrong());
     };
     app.sign_ins.forgive_reset(address, now);
     // The token came by mail, or from the operator, who knows whom they gave it to.
     if app.mailer.is_some() {
-        app.ledger.commit(&ConfirmEmail { account, at: now })?;
+        app.ledger.commit(&ConfirmEmail { account, at: now }).map_err(from_books)?;
     }
     if let Some(login) = app.ledger.login(account) {
         mails::send(app, &visit, Purpose::Changed, &login.email);

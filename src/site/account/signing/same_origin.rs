@@ -2,9 +2,9 @@
 //!
 //! Reads headers and no session, so it protects the sign-in too.
 
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
+use crate::api::Incoming;
 use crate::site::visit::Visit;
+use mercato_web::{ApiError, ErrorKind};
 
 /// Refuses a form that another site may have sent. Browsers say where a request comes from, by a header that no page can set;
 /// those that lack it name the origin of the page.

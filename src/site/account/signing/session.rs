@@ -3,8 +3,7 @@
 //! Does not depend on passwords. Where the site is reached by TLS, its name has the prefix `__Host-`, so that no other host
 //! can set it.
 
-use crate::api::App;
-use crate::api::incoming::Incoming;
+use crate::api::{App, Incoming};
 use crate::site::cookies;
 use crate::site::visit::Visit;
 use mercato_ledger::limits::SESSION_SECONDS_MAX;

@@ -14,10 +14,7 @@ use super::password::Refused;
 use super::same_origin;
 use super::session;
 use crate::access::SignInRefusal;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
-use crate::api::{App, random_bytes};
+use crate::api::{App, Incoming, client_address, from_books};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -29,6 +26,7 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
 use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
+use mercato_web::{ApiError, Response, random_bytes};
 
 /// Name of the parameter that says where a sign-in leads.
 pub const NEXT: &str = "next";
@@ -70,7 +68,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let form = Form::read(request, &["email", "password", NEXT])?;
     let (email, next, now) = (form.text("email"), form.text(NEXT), request.now());
     let words = AccountWords::of(visit.language);
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     let wrong = if app.mailer.is_some() { words.credentials_wrong_mail } else { words.credentials_wrong };
     let mark = device::of(request, &visit);
     let login = match app.sign_ins.check(email, form.raw("password"), address, mark, now) {
@@ -93,7 +91,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         return page(app, &visit, request, email, next, Some(refused));
     };
     if let Some(before) = session::of(app, request, &visit) {
-        app.ledger.commit(&EndSession { token: before.token(), at: now })?;
+        app.ledger.commit(&EndSession { token: before.token(), at: now }).map_err(from_books)?;
     }
     let response = visit.redirect(request, &target(&visit, next));
     let response = response.with_header("Set-Cookie", session::opened(&visit, &token));
@@ -106,7 +104,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
 /// Has another mail sent to an address that is not confirmed yet. The attempt counts like one with a wrong password, so that
 /// nothing tells the two apart.
 fn remind(app: &App, visit: &Visit, login: &Login, request: &Incoming) {
-    let (address, now) = (request.client_address(&app.trusted_proxies), request.now());
+    let (address, now) = (client_address(app, request), request.now());
     app.sign_ins.count_failure(&login.email, address, now);
     if app.sign_ins.admit_mail(&login.email, address, now).is_ok() {
         mails::send(app, visit, Purpose::Confirm, &login.email);
@@ -128,7 +126,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
     if let Some(session) = session::of(app, request, &visit) {
-        app.ledger.commit(&EndSession { token: session.token(), at: request.now() })?;
+        app.ledger.commit(&EndSession { token: session.token(), at: request.now() }).map_err(from_books)?;
     }
     let to = Done::SignedOut.at(&visit.link("/account/sign-in"));
     Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
@@ -138,7 +136,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
 fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToken>, ApiError> {
     match app.ledger.open_session(login, random_bytes()?, request.now()) {
         Ok(token) => Ok(Some(token)),
-        Err(LoginError::Books(error @ BooksError::Unavailable { .. })) => Err(error.into()),
+        Err(LoginError::Books(error @ BooksError::Unavailable { .. })) => Err(from_books(error)),
         Err(_) => Ok(None),
     }
 }

@@ -7,10 +7,7 @@ use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::sign_in::{NEXT, leading_on, linking_on, with_status};
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming, client_address, from_books};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -20,6 +17,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 use mercato_ledger::{BooksError, Email, LoginError, SignUp, SignedUp};
+use mercato_web::{ApiError, Response};
 
 #[derive(Template)]
 #[template(path = "account/sign_up.html")]
@@ -70,7 +68,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
             return page(app, &visit, request, (typed, next), Faults { email, password, refused: None });
         }
     };
-    let address = request.client_address(&app.trusted_proxies);
+    let address = client_address(app, request);
     if let Err(throttled) = app.sign_ins.admit_sign_up(address, request.now()) {
         return refuse(Refused::throttled(words, throttled));
     }
@@ -89,7 +87,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
                 retry_after_seconds: None,
             });
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(from_books(error)),
     };
     let done = if app.mailer.is_some() { Done::SignedUpByMail } else { Done::SignedUp };
     // An address above its limit of mails gets none now; its owner requests one in the account area.

@@ -16,8 +16,6 @@ mod view;
 
 use askama::Template;
 
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::response::Response;
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::site::account::Customer;
 use crate::site::cache::Cache;
@@ -35,6 +33,7 @@ use super::usage::Snippet;
 use super::{DatasetWords, Opened};
 use address::KNOWN;
 use form::{ConditionRow, SortOption};
+use mercato_web::{ApiError, ErrorKind, Response};
 use running::Running;
 use sample::SampleRows;
 use view::{Count, Order, View};

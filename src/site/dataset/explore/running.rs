@@ -1,7 +1,6 @@
 //! The actions on a view for a visitor: sign in, or buy rows of it at the stated price.
 
-use crate::api::errors::ApiError;
-use crate::api::viewed;
+use crate::api::{from_books, viewed};
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::Customer;
@@ -11,6 +10,7 @@ use crate::site::words::fill;
 use mercato_ledger::{Spending, ViewRows};
 
 use super::view::{Count, View};
+use mercato_web::ApiError;
 
 /// The actions that a visitor may take.
 pub(super) enum Running {
@@ -99,7 +99,8 @@ fn paid(opened: &Opened<'_>, customer: &Customer, view: Option<&View>) -> Result
     let Some(filters) = view.and_then(View::filter_text) else { return Ok(PaidRows::Some(0)) };
     let (dataset, now) = (&opened.dataset, opened.request.now());
     let viewed = viewed(dataset.slug(), &dataset.current, &filters, ViewRows::All);
-    let paid = opened.app.ledger.paid_before(&customer.account, &viewed, u64::MAX, now)?;
+    let paid =
+        opened.app.ledger.paid_before(&customer.account, &viewed, u64::MAX, now).map_err(from_books)?;
     Ok(if paid == u64::MAX { PaidRows::All } else { PaidRows::Some(paid) })
 }
 
@@ -191,7 +192,7 @@ fn price(
         return Ok((words.run_paid.to_owned(), None));
     }
     let rows = rows.saturating_sub(paid);
-    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now)?;
+    let estimate = ledger.estimate(account, None, rows, Spending::Rows { limit }, now).map_err(from_books)?;
     if estimate.credits_required == 0 {
         let left = ledger.free_queries_remaining(account, now);
         return Ok((fill(words.run_free, numbers.integer(left.into())), None));

@@ -7,10 +7,10 @@
 use askama::Template;
 use sha2::{Digest, Sha256};
 
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::validation_error;
-use crate::api::response::Response;
-use crate::api::{Buyer, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, render_page, sell_page, stream_rows};
+use crate::api::{
+    Buyer, Charged, ProcessorLimit, QUERY_TOO_EXPENSIVE, Sold, from_books, render_page, sell_page,
+    stream_rows, with_credits,
+};
 use crate::limits::api::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::VIEW_ROWS_PER_PAGE;
 use crate::site::account::{Customer, Form};
@@ -29,6 +29,7 @@ use mercato_query::render::{Format, Output};
 use super::running::action;
 use super::view::Count;
 use super::{Problem, Reading, count};
+use mercato_web::{ApiError, ErrorKind, Response, validation_error};
 
 /// Columns that a page of a view shows; files have all of them.
 const VIEW_COLUMNS_MAX: usize = 20;
@@ -95,7 +96,7 @@ pub fn page(opened: &Opened<'_>, form: &Form, customer: &Customer) -> Result<Out
     let answered = RowsPage::new(opened, customer, printed, &receipt, place)
         .and_then(|page| opened.visit.answer(opened.request, &page, Cache::NoStore));
     let response = match answered {
-        Ok(response) => response.when(durable),
+        Ok(response) => response.when(Charged(durable)),
         Err(error) => {
             Sold { printed: (), total: None, rows, receipt, durable }
                 .give_back(opened.app, opened.request.now());
@@ -179,7 +180,8 @@ fn next_text(opened: &Opened<'_>, customer: &Customer) -> Result<String, ApiErro
     let (words, numbers, now) = (opened.words, opened.visit.numbers, opened.request.now());
     let ledger = &opened.app.ledger;
     let spending = Spending::Rows { limit: VIEW_ROWS_PER_PAGE };
-    let estimate = ledger.estimate(&customer.account, None, VIEW_ROWS_PER_PAGE, spending, now)?;
+    let estimate =
+        ledger.estimate(&customer.account, None, VIEW_ROWS_PER_PAGE, spending, now).map_err(from_books)?;
     Ok(match estimate.credits_required {
         0 => words.rows_next_free.to_owned(),
         credits => fill(words.rows_next, numbers.integer(credits)),
@@ -242,7 +244,8 @@ fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, output: Output) -> R
     };
     let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), &opened.work, print)?;
     let Sold { printed, total, rows, receipt, durable } = sold;
-    let response = printed.finish(total).with_credits(receipt.charged, receipt.remaining).when(durable);
+    let response =
+        with_credits(printed.finish(total), receipt.charged, receipt.remaining).when(Charged(durable));
     Ok(Outcome { response, rows: Some(rows), credits: Some(receipt.charged) })
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Looks at the rows of the sample and no others.
 
-use crate::api::errors::ApiError;
 use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use crate::site::dataset::Opened;
 use crate::site::dataset::picked::Picked;
@@ -12,6 +11,7 @@ use mercato_catalog::Table;
 use mercato_query::QueryError;
 
 use super::view::View;
+use mercato_web::ApiError;
 
 /// Rows that stand beside the form.
 const ROWS_MAX: usize = 10;

@@ -3,10 +3,7 @@
 use askama::Template;
 
 use super::{BUY, CLOSE, GRANT, KEY, RESET, SESSIONS, of_path, page};
-use crate::api::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::operator::{CommandOutput, OperatorCommand};
 use crate::site::account::form::Form;
 use crate::site::account::words::AccountWords;
@@ -18,6 +15,7 @@ use crate::site::operator::key::typed_limits;
 use crate::site::operator::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use crate::site::operator::words::OperatorWords;
 use crate::site::url::Url;
+use mercato_web::{ApiError, Response};
 
 const FIELDS: [&str; 9] =
     ["credits", "cents", "reference", "note", "label", "day", "month", "datasets", "end"];

@@ -12,10 +12,7 @@ use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
-use crate::api::App;
-use crate::api::errors::{ApiError, ErrorKind};
-use crate::api::incoming::Incoming;
-use crate::api::response::Response;
+use crate::api::{App, Incoming};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::entries::{BEFORE, EntryPage, KIND};
@@ -27,6 +24,7 @@ use crate::site::plots::{Bin, Histogram};
 use crate::site::words::fill;
 use mercato_base::clock::UtcDay;
 use mercato_ledger::{AccountHandle, AccountView, Plan, UsageLine, UsageQuery};
+use mercato_web::{ApiError, ErrorKind, Response};
 
 /// Days of the usage that the page shows.
 const USAGE_DAYS: u32 = 30;

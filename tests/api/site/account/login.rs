@@ -83,7 +83,7 @@ fn refuses_own_address_as_password() {
     for password in ["Anna.Bianchi@Example.org", "anna.bianchi"] {
         let answer = browser.post("/account/sign-up", &[("email", email), ("password", password)]);
         let page = check_refused(&answer, 422, &["sign-up-password"]);
-        assert!(page.one("main").line().contains("the part of it before the @, is no password"));
+        assert!(page.one("main").line().contains("the part before the @, cannot be your password"));
     }
     let browser = Browser::signed_in(&site, email);
     let fields = [("action", "password"), ("present", PASSWORD), ("password", "anna.bianchi")];

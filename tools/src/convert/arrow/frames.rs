@@ -37,7 +37,6 @@ pub(super) struct Frames {
 
 /// Where the messages are.
 enum Places {
-    /// One after the other.
     Stream,
     /// Where the footer says: dictionaries, then record batches.
     File(VecDeque<Block>),
@@ -60,7 +59,6 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The metadata.
     pub(super) fn message(&self, context: &ErrorContext) -> Result<Message<'_>, Failure> {
         message_of(&self.metadata, self.start, context)
     }
@@ -292,7 +290,6 @@ fn lie_apart(blocks: &VecDeque<Block>, end: u64) -> bool {
     })
 }
 
-/// Verifies and parses metadata.
 fn message_of<'m>(metadata: &'m [u8], start: u64, context: &ErrorContext) -> Result<Message<'m>, Failure> {
     let section = section(start);
     let message = decode(context, &section, || {

@@ -15,6 +15,7 @@ use std::path::Path;
 use arrow_schema::ArrowError;
 use indicatif::ProgressBar;
 
+use crate::convert::isolation::channel;
 use crate::convert::plan::{DAMAGED, ErrorContext};
 use crate::convert::source::Source;
 use crate::failure::Failure;
@@ -25,19 +26,14 @@ use decoder::Decoder;
 use frames::Frames;
 use spill::Spill;
 
-/// The settings of an Arrow input.
 pub struct ArrowSettings<'a> {
-    /// Columns and structs to leave out.
     pub drop: &'a HashSet<String>,
-    /// The folder for the spilled file.
     pub directory: &'a Path,
     /// Memory limit, bytes.
     pub memory_limit: u64,
-    /// Interrupts the conversion.
     pub interruption: &'a Interruption,
 }
 
-/// An Arrow input as Parquet.
 pub struct SpilledArrow {
     /// The rows, in a file without a name.
     pub file: File,
@@ -77,7 +73,7 @@ fn decode<T>(
     section: &str,
     work: impl FnOnce() -> Result<T, ArrowError>,
 ) -> Result<T, Failure> {
-    let reason = match catch_panic(work) {
+    let reason = match channel::reading(&context.file, section, || catch_panic(work)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(error)) => error.to_string(),
         Err(panic) => format!("bytes that the decoder gave up on ({panic})"),

@@ -101,7 +101,7 @@ impl<'a> Spill<'a> {
                 remedy,
             ));
         }
-        self.rows = self.rows.saturating_add(rows as u64);
+        self.rows += rows as u64;
         self.bytes = self.bytes.saturating_add(bytes);
         let bound = DECODED_RATIO_FREE_BYTES.max(taken.saturating_mul(DECODED_RATIO_MAX));
         if self.bytes > bound {
@@ -141,7 +141,6 @@ impl<'a> Spill<'a> {
         Err(self.context.refusal(&section, "values that can be carried".to_owned(), reason, remedy))
     }
 
-    /// The file, complete.
     pub(super) fn finish(self) -> Result<File, Failure> {
         let failed = |error| Failure::io(&self.directory, "spill rows to")(io::Error::other(error));
         self.writer.close().map_err(failed)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
+use mercato_base::words::quoted;
 use mercato_format::limits::{COLUMNS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use mercato_format::{ColumnKind, Table};
 
@@ -15,12 +16,12 @@ use crate::convert::dataset::hints::hints;
 use crate::convert::dataset::part::{Origin, ParquetPart, Part, PartValues};
 use crate::convert::dataset::store::{RowSequence, StorePart};
 use crate::convert::dataset::widen::{Shape, TextForm};
-use crate::convert::dataset::{Dataset, Joiner, PartColumn, check_drops, refusal};
-use crate::convert::footer::column_names::with_groups_above;
+use crate::convert::dataset::{Dataset, JoinedColumn, Joiner, PartColumn, check_drops};
 use crate::convert::inputs::partitions::{self, Partition};
 use crate::convert::inputs::{InputFile, InputFormat};
 use crate::convert::plan::{self, Plan};
 use crate::convert::resources;
+use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::cut;
 use crate::convert::source::Source;
 use crate::convert::text::forms::ValueForms;
@@ -30,13 +31,12 @@ use crate::convert::unknown_column;
 use crate::failure::Failure;
 use crate::progress;
 
+/// Warnings of names that differ only by case.
+const NAMES_ALIKE_MAX: usize = 10;
 /// Different Parquet schemas that are kept as text.
 const SCHEMAS_KEPT_MAX: usize = 16;
 
 /// Gathers all rows of `files`.
-///
-/// # Errors
-/// When a file is invalid or unsupported, the columns do not join, or the operating system fails.
 pub fn gather(conversion: &Conversion, files: Vec<InputFile>, directory: &Path) -> Result<Dataset, Failure> {
     resources::allow_descriptors(files.len())?;
     let mut gathering = Gathering::new(conversion);
@@ -50,7 +50,7 @@ pub fn gather(conversion: &Conversion, files: Vec<InputFile>, directory: &Path) 
 }
 
 /// The files in a message: one by its name, several by the first and their number.
-pub(in crate::convert) fn name_of(files: &[InputFile]) -> String {
+pub fn name_of(files: &[InputFile]) -> String {
     match files {
         [] => String::new(),
         [only] => only.name(),
@@ -59,23 +59,23 @@ pub(in crate::convert) fn name_of(files: &[InputFile]) -> String {
 }
 
 /// What is known while files are gathered.
-pub(in crate::convert) struct Gathering<'a> {
+pub struct Gathering<'a> {
     conversion: &'a Conversion,
     drop: HashSet<String>,
     matched: HashSet<String>,
-    pub(in crate::convert) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     schemas: Vec<String>,
     bytes_in: u64,
 }
 
 /// A file that is no text, opened.
-pub(in crate::convert) enum Planned {
+pub enum Planned {
     Parquet(Box<ParquetPart>),
     Store(Box<StorePart>),
 }
 
 impl<'a> Gathering<'a> {
-    pub(in crate::convert) fn new(conversion: &'a Conversion) -> Gathering<'a> {
+    pub fn new(conversion: &'a Conversion) -> Gathering<'a> {
         Gathering {
             conversion,
             drop: conversion.drop.iter().cloned().collect(),
@@ -87,7 +87,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Refuses a typed type of a column that no text file has.
-    pub(in crate::convert) fn check_types(&self, name: &str, reader: &TextReader) -> Result<(), Failure> {
+    pub fn check_types(&self, name: &str, reader: &TextReader) -> Result<(), Failure> {
         let typed = &self.conversion.text.types;
         if reader.names().next().is_none()
             && let Some(first) = typed.keys().min()
@@ -101,7 +101,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Opens all files that are no texts, because their types matter for the texts.
-    pub(in crate::convert) fn plan_all(
+    pub fn plan_all(
         &mut self,
         files: &[InputFile],
         directory: &Path,
@@ -121,7 +121,7 @@ impl<'a> Gathering<'a> {
     fn plan_file(&mut self, path: &Path) -> Result<Planned, Failure> {
         let source = Source::open(path, &self.conversion.interruption)?;
         let part = self.plan_source(source, &self.drop.clone(), None)?;
-        self.bytes_in = self.bytes_in.saturating_add(part.plan.source.byte_length());
+        self.bytes_in += part.plan.source.byte_length();
         self.matched.extend(part.plan.matched_drops.iter().cloned());
         self.warnings.extend(part.plan.warnings.iter().cloned());
         self.keep_schema(part.plan.source_schema.clone());
@@ -141,7 +141,7 @@ impl<'a> Gathering<'a> {
         let source = Source::of_spilled(spilled.file, &name, interruption)
             .map_err(Failure::io(path, "spill the rows of"))?;
         let part = self.plan_source(source, &HashSet::new(), None)?;
-        self.bytes_in = self.bytes_in.saturating_add(spilled.bytes_in);
+        self.bytes_in += spilled.bytes_in;
         self.matched.extend(spilled.matched_drops);
         self.keep_schema(spilled.schema);
         Ok(Planned::Parquet(Box::new(part)))
@@ -171,13 +171,13 @@ impl<'a> Gathering<'a> {
     fn open_store(&mut self, path: &Path) -> Result<Planned, Failure> {
         let table = Table::open(path).map_err(Failure::store(path))?;
         table.verify(&|_| ()).map_err(Failure::store(path))?;
-        self.bytes_in = self.bytes_in.saturating_add(table.file_bytes());
+        self.bytes_in += table.file_bytes();
         self.schemas.push(table.source_schema().to_owned());
         Ok(Planned::Store(Box::new(StorePart::new(table, RowSequence::File))))
     }
 
     /// Reads the texts, and returns all parts in order with the reader, which knows the columns of texts.
-    pub(in crate::convert) fn read_texts(
+    pub fn read_texts(
         &mut self,
         files: Vec<InputFile>,
         planned: Vec<Option<Planned>>,
@@ -221,7 +221,7 @@ impl<'a> Gathering<'a> {
             }
         }
         self.take_spilled(&mut reader, &mut parts, &before)?;
-        self.bytes_in = self.bytes_in.saturating_add(reader.given_bytes());
+        self.bytes_in += reader.given_bytes();
         self.matched.extend(reader.matched_drops().iter().cloned());
         Ok((parts, reader))
     }
@@ -251,7 +251,7 @@ impl<'a> Gathering<'a> {
         progress::bar("read", lengths.sum(), "bytes")
     }
 
-    pub(in crate::convert) fn join(
+    pub fn join(
         &mut self,
         name: String,
         parts: Vec<Part>,
@@ -285,11 +285,11 @@ impl<'a> Gathering<'a> {
         }
         if columns.is_empty() {
             let expected = format!("1 to {COLUMNS_MAX} columns");
-            return Err(refusal(
+            return Err(Failure::refused(
                 &name,
                 "columns",
                 expected,
-                "0".into(),
+                "0",
                 "name a file with columns, or drop fewer",
             ));
         }
@@ -297,6 +297,7 @@ impl<'a> Gathering<'a> {
             let lines = texts.iter().map(|(name, text)| format!("{name}: {}", text.shape.source_type));
             self.schemas.push(lines.collect::<Vec<_>>().join("\n"));
         }
+        self.warnings.extend(names_alike(&columns));
         Ok(Dataset {
             parts,
             columns,
@@ -364,7 +365,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// The types of the columns of folders: integers where all values are.
-    pub(in crate::convert) fn partition_shapes<'p>(
+    pub fn partition_shapes<'p>(
         &self,
         partitions: impl Iterator<Item = &'p Partition>,
     ) -> HashMap<String, Shape> {
@@ -398,4 +399,22 @@ impl<'a> Gathering<'a> {
         }
         columns
     }
+}
+
+/// Warns of names that differ only by case.
+fn names_alike(columns: &[JoinedColumn]) -> Vec<String> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    let alike = columns.iter().filter_map(|column| {
+        let name = column.spec.name.as_str();
+        let before = *seen.entry(name.to_lowercase()).or_insert(name);
+        (before != name).then(|| {
+            format!(
+                "columns {} and {} differ only by case, which DuckDB, SQL and many other programs do not tell apart: rename one \
+                 or leave it out with --drop",
+                quoted(before),
+                quoted(name)
+            )
+        })
+    });
+    alike.take(NAMES_ALIKE_MAX).collect()
 }

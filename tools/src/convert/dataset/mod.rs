@@ -24,15 +24,11 @@ use widen::Shape;
 /// Memory of the reader of a store file's column, bytes: a batch and the texts that it decodes.
 const STORE_READING_BYTES: u64 = 8 * 1024 * 1024;
 
-/// All rows of a conversion.
 pub struct Dataset {
     /// The parts, in the order of their rows.
     pub parts: Vec<Part>,
-    /// The columns.
     pub columns: Vec<JoinedColumn>,
-    /// Rows.
     pub row_count: u64,
-    /// The schema of the source as text.
     pub source_schema: String,
     /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
@@ -46,13 +42,11 @@ pub struct Dataset {
     pub held_bytes: u64,
 }
 
-/// A column of all files.
 pub struct JoinedColumn {
     /// Name, kind, nullability and source type.
     pub spec: ColumnSpec,
     /// Its values in each part, and the type there.
     pub origins: Vec<(Origin, u32)>,
-    /// The types that occur.
     pub shapes: Vec<Shape>,
 }
 
@@ -139,7 +133,6 @@ pub struct Joiner {
     rows: u64,
 }
 
-/// A column that is being joined.
 struct Joining {
     name: String,
     joined: Shape,
@@ -150,15 +143,11 @@ struct Joining {
     shapes: Vec<Shape>,
 }
 
-/// A column of a part.
 pub struct PartColumn {
-    /// The name.
     pub name: String,
-    /// The type.
     pub shape: Shape,
     /// Whether nulls are allowed.
     pub nullable: bool,
-    /// Its values.
     pub origin: Origin,
     /// The file of the column, for messages, where the part has several.
     pub file: Option<String>,
@@ -174,7 +163,7 @@ impl Joiner {
             self.add_column(name, column)?;
         }
         self.parts += 1;
-        self.rows = self.rows.saturating_add(rows);
+        self.rows += rows;
         let (parts, filled) = (self.parts, rows > 0);
         for column in &mut self.columns {
             if column.origins.len() < parts {
@@ -185,11 +174,17 @@ impl Joiner {
         let cells = self.parts.saturating_mul(self.columns.len());
         if cells > FILE_COLUMNS_MAX {
             let expected = format!("at most {FILE_COLUMNS_MAX} columns in all files together");
-            return Err(refusal(name, "columns", expected, cells.to_string(), "join small files first"));
+            return Err(Failure::refused(
+                name,
+                "columns",
+                expected,
+                cells.to_string(),
+                "join small files first",
+            ));
         }
         if self.rows > ROWS_MAX {
             let (expected, found) = (format!("at most {ROWS_MAX} rows in all files"), self.rows.to_string());
-            return Err(refusal(name, "rows", expected, found, "split the dataset"));
+            return Err(Failure::refused(name, "rows", expected, found, "split the dataset"));
         }
         Ok(())
     }
@@ -205,7 +200,7 @@ impl Joiner {
         let Some(number) = self.by_name.get(&column.name).copied() else {
             if self.columns.len() == COLUMNS_MAX {
                 let expected = format!("at most {COLUMNS_MAX} columns in all files together");
-                return Err(refusal(&file, "columns", expected, "more".into(), "drop some with --drop"));
+                return Err(Failure::refused(file, "columns", expected, "more", "drop some with --drop"));
             }
             let mut origins = vec![(Origin::Missing, 0); self.parts];
             origins.push((column.origin, 0));
@@ -225,7 +220,7 @@ impl Joiner {
             let section = format!("column `{}`", shown(&column.name));
             let remedy = "rewrite the file without the column, or name the file instead of its folder";
             let found = "one in the file and one in the name of a folder".to_owned();
-            return Err(refusal(&file, &section, "one column of this name".into(), found, remedy));
+            return Err(Failure::refused(file, section, "one column of this name", found, remedy));
         }
         let Some(joined) = known.joined.join(&column.shape) else {
             return Err(known.refuse(&column.shape, &file));
@@ -269,14 +264,11 @@ impl Joining {
             "write both files with one type, or leave the column out with --drop {}",
             shown(&self.name)
         );
-        refusal(file, &section, expected, shape.describe(), &remedy)
+        Failure::refused(file, &section, expected, shape.describe(), remedy)
     }
 }
 
 /// Refuses a name to drop that no file has.
-///
-/// # Errors
-/// A usage error.
 pub fn check_drops(
     wanted: &[String],
     matched: &HashSet<String>,
@@ -290,14 +282,4 @@ pub fn check_drops(
 
 fn shown(name: &str) -> String {
     cut(name.to_owned(), 64)
-}
-
-fn refusal(file: &str, section: &str, expected: String, found: String, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: file.to_owned(),
-        section: section.to_owned(),
-        expected,
-        found,
-        remedy: remedy.to_owned(),
-    }
 }

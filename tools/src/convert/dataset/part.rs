@@ -23,9 +23,7 @@ use crate::failure::Failure;
 
 /// Some of the rows, in order.
 pub struct Part {
-    /// The values.
     pub values: PartValues,
-    /// Rows.
     pub rows: u64,
     /// Columns out of the names of folders.
     pub partitions: Vec<Partition>,
@@ -33,17 +31,13 @@ pub struct Part {
     pub name: String,
 }
 
-/// The values of a part.
 pub enum PartValues {
-    /// A Parquet file.
     Parquet(Box<ParquetPart>),
-    /// A store file.
     Store(Box<StorePart>),
 }
 
 /// A Parquet file: an input, or spilled texts.
 pub struct ParquetPart {
-    /// Its plan.
     pub plan: Plan,
     /// Memory of the reader of each column, bytes.
     pub reading_bytes: Vec<u64>,
@@ -56,19 +50,14 @@ pub struct ParquetPart {
 pub enum Origin {
     /// The part does not have the column.
     Missing,
-    /// The column of this number.
     Column(u32),
-    /// The partition of this number.
     Partition(u32),
 }
 
 /// The destination of the values of a column.
 pub struct Sink<'a> {
-    /// The builder of the column.
     pub builder: &'a mut ColumnBuilder,
-    /// The buffers of the feeder.
     pub feeder: &'a mut Feeder,
-    /// The kind of the column.
     pub kind: ColumnKind,
     /// Receives the number of rows after each batch, and may end the conversion.
     pub progress: &'a mut dyn FnMut(u64) -> Result<(), Failure>,
@@ -250,10 +239,6 @@ pub fn extend_integers(
     Ok(builder.extend_integers(narrow)?)
 }
 
-/// Appends nulls.
-///
-/// # Errors
-/// Those of the builder.
 pub fn extend_nulls(builder: &mut ColumnBuilder, kind: ColumnKind, rows: usize) -> Result<(), FormatError> {
     match kind {
         ColumnKind::Text => builder.extend_texts(std::iter::repeat_n(None, rows)),

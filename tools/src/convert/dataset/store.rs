@@ -16,19 +16,15 @@ const DECODED_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// The order in which the rows of a store file are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowSequence {
-    /// That of the file.
     File,
     /// That of the sort index of a column.
     Index(usize),
-    /// These rows.
     Rows(Vec<u32>),
 }
 
 /// A store file, and the order of its rows.
 pub struct StorePart {
-    /// The file.
     pub table: Table,
-    /// The order.
     pub sequence: RowSequence,
     /// Bytes of the sections of each column.
     pub section_bytes: Vec<u64>,
@@ -42,7 +38,7 @@ impl StorePart {
         for section in table.sections() {
             let column = section.column.and_then(|column| section_bytes.get_mut(column as usize));
             if let Some(bytes) = column {
-                *bytes = bytes.saturating_add(section.len);
+                *bytes += section.len;
             }
         }
         StorePart { table, sequence, section_bytes }

@@ -13,15 +13,11 @@ const INTEGER_DIGITS: u8 = 20;
 pub enum TextForm {
     /// They are texts in the source, or the column is none of texts.
     Plain,
-    /// There are only nulls.
     Null,
     /// Base64 of bytes.
     Base64,
-    /// UUIDs.
     Uuid,
-    /// Durations.
     Interval,
-    /// Times of day.
     Time,
     /// JSON of lists and maps.
     Json,
@@ -30,9 +26,7 @@ pub enum TextForm {
 /// The type of a column in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// The kind.
     pub kind: ColumnKind,
-    /// The form of its texts.
     pub form: TextForm,
     /// The type in the source. The width of floats depends on it.
     pub source_type: String,
@@ -128,13 +122,10 @@ fn join_kinds(one: ColumnKind, other: ColumnKind) -> Option<ColumnKind> {
 /// The conversion of a value into a wider column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
     Keep,
-    /// It is multiplied.
     Multiply(i128),
     /// An integer becomes a double, if that holds it exactly.
     ToFloat,
-    /// There are only nulls.
     Nulls,
 }
 

@@ -18,7 +18,6 @@ const ENTRIES_MAX: usize = 1_000;
 /// The only file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
     is_packed: bool,
     start: u64,
@@ -28,9 +27,6 @@ pub struct Entry {
 }
 
 /// The only file in a ZIP file; `None` if `path` is no ZIP file.
-///
-/// # Errors
-/// When the archive is damaged, encrypted, or holds other than one file.
 pub fn only_entry(path: &Path) -> Result<Option<Entry>, Failure> {
     let file = File::open(path).map_err(Failure::io(path, "open"))?;
     if !file.metadata().is_ok_and(|facts| facts.is_file()) {
@@ -82,9 +78,6 @@ pub fn only_entry(path: &Path) -> Result<Option<Entry>, Failure> {
 
 impl Entry {
     /// The bytes of the entry, out of the file that `raw` wraps. The end is an error when length or checksum are others.
-    ///
-    /// # Errors
-    /// When the archive cannot be read.
     pub fn open<R: Read + 'static>(
         &self,
         path: &Path,
@@ -123,11 +116,11 @@ impl Read for Checked {
 }
 
 fn refusal(path: &Path, expected: &str, found: String) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: "ZIP archive".into(),
-        expected: expected.into(),
+    Failure::refused(
+        path.display().to_string(),
+        "ZIP archive",
+        expected,
         found,
-        remedy: "unpack it, and name the files that belong to the dataset".into(),
-    }
+        "unpack it, and name the files that belong to the dataset",
+    )
 }

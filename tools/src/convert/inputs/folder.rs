@@ -16,7 +16,6 @@ const TEXTS: [&str; 3] = ["dataset.toml", "methodology.md", "changelog.md"];
 #[derive(Debug, Default)]
 pub(super) struct Visited(usize);
 
-/// A folder to look into.
 struct Pending {
     path: PathBuf,
     partitions: Vec<Partition>,
@@ -114,11 +113,5 @@ fn look(entry: &DirEntry, inside: &Path, above: &Pending) -> Result<Seen, Failur
 }
 
 fn refusal(path: &Path, section: &str, expected: String, found: &str, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: section.into(),
-        expected,
-        found: found.into(),
-        remedy: remedy.into(),
-    }
+    Failure::refused(path.display().to_string(), section, expected, found, remedy)
 }

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::convert::limits::INPUT_FILES_MAX;
 use crate::failure::Failure;
@@ -21,7 +22,7 @@ use partitions::Partition;
 pub const STANDARD_INPUT: &str = "-";
 
 /// The format of an input file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum InputFormat {
     /// Apache Parquet.
     Parquet,
@@ -79,19 +80,16 @@ impl InputFormat {
     }
 }
 
-/// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputFile {
     /// The path; `None` for standard input.
     pub path: Option<PathBuf>,
-    /// The format.
     pub format: InputFormat,
     /// Columns and values out of the names of its folders.
     pub partitions: Vec<Partition>,
 }
 
 impl InputFile {
-    /// The name in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.path.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string())
@@ -205,29 +203,27 @@ pub fn stem(path: &Path) -> PathBuf {
 }
 
 fn unknown_format(path: &Path, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: "name".into(),
-        expected:
-            "an ending .parquet, .arrow, .csv, .tsv, .ndjson, .jsonl, .json or .xlsx, the text ones also with .gz, .zst \
-             or .zip"
-                .into(),
-        found: "another".into(),
-        remedy: remedy.into(),
-    }
+    Failure::refused(
+        path.display().to_string(),
+        "name",
+        "an ending .parquet, .arrow, .csv, .tsv, .ndjson, .jsonl, .json or .xlsx, the text ones also with .gz, .zst \
+             or .zip",
+        "another",
+        remedy,
+    )
 }
 
 fn check_count(count: usize, input: &Path) -> Result<(), Failure> {
     if count <= INPUT_FILES_MAX {
         return Ok(());
     }
-    Err(Failure::Refused {
-        file: input.display().to_string(),
-        section: "number of files".into(),
-        expected: format!("at most {INPUT_FILES_MAX}"),
-        found: "more".into(),
-        remedy: "join small files first".into(),
-    })
+    Err(Failure::refused(
+        input.display().to_string(),
+        "number of files",
+        format!("at most {INPUT_FILES_MAX}"),
+        "more",
+        "join small files first",
+    ))
 }
 
 /// Refuses a file that occurs twice, because its rows would.
@@ -236,13 +232,13 @@ fn refuse_twice(files: &[InputFile]) -> Result<(), Failure> {
     for path in files.iter().filter_map(|file| file.path.as_ref()) {
         let facts = fs::metadata(path).map_err(Failure::io(path, "read the attributes of"))?;
         if !seen.insert((facts.dev(), facts.ino())) {
-            return Err(Failure::Refused {
-                file: path.display().to_string(),
-                section: "file".into(),
-                expected: "every file once".into(),
-                found: "a file that is named twice, or a link to one of the others".into(),
-                remedy: "name it once, or remove the link".into(),
-            });
+            return Err(Failure::refused(
+                path.display().to_string(),
+                "file",
+                "every file once",
+                "a file that is named twice, or a link to one of the others",
+                "name it once, or remove the link",
+            ));
         }
     }
     Ok(())

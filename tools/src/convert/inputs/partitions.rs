@@ -9,7 +9,6 @@ const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 /// A column and its value in every row of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
-    /// The column.
     pub name: String,
     /// The value as text; `None` for null.
     pub value: Option<String>,
@@ -40,20 +39,17 @@ fn decoded(text: &str) -> String {
 }
 
 /// Adds the partition of a folder to those of the folders above it.
-///
-/// # Errors
-/// When a folder above has the same column.
 pub fn below(above: &[Partition], folder: &str, path: &str) -> Result<Vec<Partition>, Failure> {
     let mut partitions = above.to_vec();
     let Some(partition) = parse(folder) else { return Ok(partitions) };
     if partitions.iter().any(|other| other.name == partition.name) {
-        return Err(Failure::Refused {
-            file: path.to_owned(),
-            section: format!("column `{}`", partition.name),
-            expected: "one folder of this column on the way to a file".into(),
-            found: "two".into(),
-            remedy: "rename one of the folders".into(),
-        });
+        return Err(Failure::refused(
+            path,
+            format!("column `{}`", partition.name),
+            "one folder of this column on the way to a file",
+            "two",
+            "rename one of the folders",
+        ));
     }
     partitions.push(partition);
     Ok(partitions)

@@ -5,21 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::convert::pages::repetition_levels::RowStarts;
 
-/// The memory cost of one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafCost {
     /// Bytes of a level and its value, without the bytes of a text.
     pub level_bytes: u64,
 }
 
-/// The values of one page.
 #[derive(Clone, Debug)]
 pub struct PageValues {
-    /// The starts of rows.
     pub starts: RowStarts,
     /// Bytes of the longest text.
     pub text_bytes_max: u64,
-    /// Bytes of all texts.
     pub text_bytes: u64,
 }
 

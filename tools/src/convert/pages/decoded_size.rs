@@ -19,10 +19,6 @@ pub struct LeafProperties {
     levels_max: [i16; 2],
     /// Whether texts are plain values.
     has_texts: bool,
-    /// Whether texts are read as dictionary keys.
-    as_keys: bool,
-    /// Smallest size of a dictionary entry, bytes.
-    entry_bytes_min: usize,
     /// Bytes of the longest text of the dictionary.
     longest_entry: u64,
 }
@@ -34,34 +30,13 @@ impl LeafProperties {
         LeafProperties {
             levels_max: [leaf.max_rep_level(), leaf.max_def_level()],
             has_texts: leaf.physical_type() == PhysicalType::BYTE_ARRAY && !as_keys,
-            as_keys,
-            entry_bytes_min: entry_bytes_min(leaf),
             longest_entry: 0,
         }
     }
 
     /// Whether repetition and definition levels precede the values.
-    #[must_use]
-    pub fn has_levels(&self) -> [bool; 2] {
+    fn has_levels(&self) -> [bool; 2] {
         self.levels_max.map(|level| level > 0)
-    }
-
-    /// Whether the encoding of the page is the announced one.
-    #[must_use]
-    pub fn has_expected_encoding(&self, page: &Page) -> bool {
-        let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
-        !self.as_keys || page.is_dictionary_page() || keys
-    }
-
-    /// Whether the bytes of a dictionary can hold its claimed entries. The decoder allocates memory for all of them.
-    #[must_use]
-    pub fn has_room_for_entries(&self, page: &Page) -> bool {
-        match page {
-            Page::DictionaryPage { buf, num_values, .. } => {
-                usize::try_from(*num_values).is_ok_and(|entries| entries <= buf.len() / self.entry_bytes_min)
-            }
-            _ => true,
-        }
     }
 
     /// Measures a data page; `None` for a dictionary page, whose longest text is recorded.
@@ -129,17 +104,6 @@ impl LeafProperties {
             }
             _ => (stored, stored),
         }
-    }
-}
-
-/// Dictionaries are plain-encoded: each text follows its length.
-fn entry_bytes_min(leaf: &ColumnDescriptor) -> usize {
-    match leaf.physical_type() {
-        PhysicalType::BOOLEAN => 1,
-        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
-        PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
-        PhysicalType::INT96 => 12,
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => usize::try_from(leaf.type_length()).unwrap_or(1).max(1),
     }
 }
 

@@ -7,9 +7,6 @@ const CUT: &str = "the lengths of texts are truncated";
 
 /// Calls `visit` with at most `most` numbers in order, and returns the bytes behind them. A negative number, which is
 /// not a length, counts as 0.
-///
-/// # Errors
-/// When there are more numbers, or they are truncated.
 pub fn visit(bytes: &[u8], most: u64, mut visit: impl FnMut(u64)) -> Result<&[u8], &'static str> {
     let (block, rest) = number(bytes).ok_or(CUT)?;
     let (parts, rest) = number(rest).ok_or(CUT)?;

@@ -4,13 +4,15 @@
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 
-use crate::convert::footer::chunk_offsets;
-use crate::convert::pages::column_chunk::ColumnChunk;
+use crate::convert::chunk_offsets;
 use crate::convert::plan::Plan;
 use crate::convert::schema::flatten::OutputColumn;
 use crate::convert::source::Source;
-use crate::convert::thrift::{Cursor, ThriftError};
+use crate::convert::thrift::Cursor;
 
+/// The first read of a page header, and the longest; statistics inside it may carry long texts. Bytes.
+const HEADER_READ_BYTES: usize = 4 * 1024;
+const HEADER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the decoder for each length of DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
 const LENGTH_BYTES: u64 = 8;
 const DELTA_LENGTH_BYTE_ARRAY: i64 = 6;
@@ -43,15 +45,13 @@ pub fn pages(plan: &Plan, column: &OutputColumn) -> PageMemory {
 }
 
 /// A page, the previous page, and the dictionary with its decoded form are in memory together. An unreadable header
-/// ends the scan; the reader of the pages reports the error.
+/// ends the scan; the library reports the error.
 fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
     let range = chunk_offsets::range(chunk);
-    let bytes = ColumnChunk::new(source, range.clone());
     let (mut start, mut dictionary, mut stored, mut largest, mut second) = (range.start, 0_u64, 0, 0, 0);
     while start < range.end {
-        let Ok(header) = bytes.header(start) else { break };
-        let Ok(page) = PageHeader::of(&header) else { break };
-        start = start.saturating_add(header.len() as u64).saturating_add(page.stored);
+        let Some(page) = header_at(source, start, range.end) else { break };
+        start = start.saturating_add(page.header_bytes).saturating_add(page.stored);
         if page.is_dictionary {
             dictionary = dictionary.saturating_add(page.unfolded.saturating_mul(2));
         }
@@ -67,8 +67,22 @@ fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
     PageMemory { bytes, largest }
 }
 
-/// The sizes in a page header.
+fn header_at(source: &Source, start: u64, end: u64) -> Option<PageHeader> {
+    let end = end.min(source.byte_length());
+    let room = usize::try_from(end.checked_sub(start)?).unwrap_or(usize::MAX).min(HEADER_BYTES_MAX);
+    let mut length = HEADER_READ_BYTES.min(room);
+    loop {
+        match PageHeader::of(&source.read_exactly(start, length).ok()?) {
+            // The header may continue behind these bytes.
+            None if length < room => length = length.saturating_mul(16).min(room),
+            header => return header,
+        }
+    }
+}
+
+#[derive(Default)]
 struct PageHeader {
+    header_bytes: u64,
     is_dictionary: bool,
     stored: u64,
     unfolded: u64,
@@ -77,41 +91,34 @@ struct PageHeader {
 }
 
 impl PageHeader {
-    fn of(header: &[u8]) -> Result<PageHeader, ThriftError> {
-        let mut cursor = Cursor { bytes: header };
-        let (mut number, mut kind_of_page, mut sizes) = (0, 0, [0; 2]);
-        let mut lengths = 0;
-        while let Some(wire_type) = cursor.field(&mut number)? {
-            match number {
-                1 => kind_of_page = cursor.signed()?,
-                2 => sizes[0] = cursor.signed()?,
-                3 => sizes[1] = cursor.signed()?,
-                5 => lengths = lengths_of(&mut cursor, 2)?,
-                8 => lengths = lengths_of(&mut cursor, 4)?,
-                _ => cursor.skip(wire_type)?,
+    fn of(bytes: &[u8]) -> Option<PageHeader> {
+        let (mut cursor, mut page) = (Cursor::new(bytes), PageHeader::default());
+        cursor.each_field(|cursor, field| {
+            match field.number {
+                1 => page.is_dictionary = cursor.signed()? == DICTIONARY_PAGE,
+                2 => page.unfolded = u64::try_from(cursor.signed()?).ok()?,
+                3 => page.stored = u64::try_from(cursor.signed()?).ok()?,
+                5 => page.lengths = lengths_of(cursor, 2)?,
+                8 => page.lengths = lengths_of(cursor, 4)?,
+                _ => cursor.skip(field.wire_type)?,
             }
-        }
-        let [unfolded, stored] = sizes.map(u64::try_from);
-        let negative = |_| ThriftError::new("a size of 0 or more", "a negative one");
-        Ok(PageHeader {
-            is_dictionary: kind_of_page == DICTIONARY_PAGE,
-            stored: stored.map_err(negative)?,
-            unfolded: unfolded.map_err(negative)?,
-            lengths,
-        })
+            Some(())
+        })?;
+        Some(PageHeader { header_bytes: cursor.position as u64, ..page })
     }
 }
 
 /// Bytes of the decoded lengths of a data page, whose encoding is in field `encoding_field`.
-fn lengths_of(cursor: &mut Cursor<'_>, encoding_field: i64) -> Result<u64, ThriftError> {
-    let (mut number, mut values, mut encoding) = (0, 0, 0);
-    while let Some(wire_type) = cursor.field(&mut number)? {
-        match number {
+fn lengths_of(cursor: &mut Cursor<'_>, encoding_field: i64) -> Option<u64> {
+    let (mut values, mut encoding) = (0, 0);
+    cursor.each_field(|cursor, field| {
+        match field.number {
             1 => values = cursor.signed()?,
-            field if field == encoding_field => encoding = cursor.signed()?,
-            _ => cursor.skip(wire_type)?,
+            number if number == encoding_field => encoding = cursor.signed()?,
+            _ => cursor.skip(field.wire_type)?,
         }
-    }
+        Some(())
+    })?;
     let packed = matches!(encoding, DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY);
-    Ok(if packed { u64::try_from(values).unwrap_or(0).saturating_mul(LENGTH_BYTES) } else { 0 })
+    Some(if packed { u64::try_from(values).unwrap_or(0).saturating_mul(LENGTH_BYTES) } else { 0 })
 }

@@ -6,15 +6,12 @@ use bytes::Bytes;
 /// The levels of one page, consumed from the front.
 #[derive(Clone, Debug)]
 pub struct RowStarts {
-    /// Levels that remain.
     left: u64,
     runs: Option<Runs>,
 }
 
-/// The consumed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Rows that started.
     pub rows: u64,
     /// Levels. Each stands for a value or a null.
     pub levels: u64,
@@ -69,12 +66,10 @@ impl RowStarts {
 struct Runs {
     encoded: Bytes,
     position: usize,
-    /// Bits of a level.
     width: u32,
     run: Run,
 }
 
-/// The rest of the current run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     left: u64,
@@ -107,6 +102,7 @@ impl Runs {
     }
 
     fn advance(&mut self, count: u64) {
+        // Unreadable levels are taken without a run.
         self.run.left = self.run.left.saturating_sub(count);
         if let Level::Packed(bit) = &mut self.run.level {
             *bit += self.width as usize;

@@ -30,9 +30,6 @@ fn has_leaves(field: &TypePtr) -> bool {
 }
 
 /// The schema without the annotations of intervals, and without all annotations below the names in `drop`.
-///
-/// # Errors
-/// When the Parquet library refuses the changed type.
 pub fn without_annotations(root: &Type, drop: &HashSet<String>) -> Result<TypePtr> {
     let fields = root.get_fields().iter().filter(|field| has_leaves(field)).map(|field| {
         let name = field.name().to_owned();

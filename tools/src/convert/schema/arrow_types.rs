@@ -8,10 +8,8 @@ use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType, FieldRef, Fields, TimeUnit
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-/// How texts are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// As plain values.
     Plain,
     /// As keys into the dictionaries of the file.
     Dictionary,

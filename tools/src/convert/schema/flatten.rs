@@ -14,7 +14,6 @@ use crate::convert::dataset::widen::{Shape, TextForm};
 /// The logical type of a leaf, where Arrow's type does not express it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafTag {
-    /// No further information.
     None,
     /// UUID of sixteen bytes.
     Uuid,
@@ -29,7 +28,6 @@ pub enum LeafTag {
 pub struct OutputColumn {
     /// Name, kind, nullability and source type.
     pub spec: ColumnSpec,
-    /// Number of the first Parquet leaf.
     pub first_leaf: usize,
     /// One tag for each leaf, in order.
     pub tags: Vec<LeafTag>,
@@ -37,7 +35,6 @@ pub struct OutputColumn {
     pub path: Vec<usize>,
     /// Whether the column is a list or a map, stored as JSON text.
     pub nested: bool,
-    /// The form of its texts.
     pub form: TextForm,
 }
 
@@ -48,7 +45,6 @@ impl OutputColumn {
         self.first_leaf..self.first_leaf + self.tags.len()
     }
 
-    /// The type of the column.
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape { kind: self.spec.kind, form: self.form, source_type: self.spec.source_type.clone() }
@@ -61,7 +57,6 @@ impl OutputColumn {
     }
 }
 
-/// The result of flattening.
 #[derive(Debug, Default)]
 pub struct Flattened {
     /// The converted columns, in file order.
@@ -223,7 +218,6 @@ fn text_form(data_type: &DataType, tags: &[LeafTag]) -> TextForm {
     }
 }
 
-/// Converts Arrow's time unit.
 #[must_use]
 pub fn time_unit(unit: ArrowUnit) -> TimeUnit {
     match unit {

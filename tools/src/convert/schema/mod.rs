@@ -2,6 +2,7 @@
 
 pub mod annotations;
 pub mod arrow_types;
+pub mod column_names;
 pub mod flatten;
 pub mod projection;
 pub mod variant;

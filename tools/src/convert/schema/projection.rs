@@ -12,15 +12,11 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 pub struct Projection {
     /// The Parquet schema. Its leaves are the leaves of the column, counted from 0.
     pub schema: SchemaDescriptor,
-    /// The Arrow schema.
     pub fields: Fields,
 }
 
 impl Projection {
     /// Projects to the field at `path`, which has the index of a field at each level, from the root down.
-    ///
-    /// # Errors
-    /// When there is no such field.
     pub fn of_path(path: &[usize], root: &Type, fields: &Fields) -> Result<Projection> {
         let (child, field) = step(path, root, fields)?;
         Ok(Projection { schema: schema_of(root, child)?, fields: Fields::from(vec![field]) })
@@ -28,9 +24,6 @@ impl Projection {
 }
 
 /// A schema whose root has one child.
-///
-/// # Errors
-/// When the Parquet library refuses it.
 pub fn schema_of(root: &Type, child: TypePtr) -> Result<SchemaDescriptor> {
     let root = Type::group_type_builder(root.name()).with_fields(vec![child]).build()?;
     Ok(SchemaDescriptor::new(Arc::new(root)))

@@ -38,10 +38,6 @@ pub struct ByteSource {
 }
 
 impl ByteSource {
-    /// Opens a file or standard input.
-    ///
-    /// # Errors
-    /// When it cannot be opened, is a ZIP file of other than one file, or is evidently not in `encoding`.
     pub fn open(
         file: &InputFile,
         encoding: Option<TextEncoding>,
@@ -75,9 +71,6 @@ impl ByteSource {
     }
 
     /// The first `count` bytes, fewer at the end of the input. They are given out later all the same.
-    ///
-    /// # Errors
-    /// As [`ByteSource::fill`].
     pub fn peek(&mut self, count: usize) -> Result<Vec<u8>, Failure> {
         let head = head_of(&mut self.reader, count).map_err(|error| unreadable(&self.name, &error))?;
         let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
@@ -86,9 +79,6 @@ impl ByteSource {
     }
 
     /// Passes over a line with its end. Returns false at the end of the input.
-    ///
-    /// # Errors
-    /// As [`ByteSource::fill`].
     pub fn skip_line(&mut self) -> Result<bool, Failure> {
         let mut is_any = false;
         loop {
@@ -106,7 +96,6 @@ impl ByteSource {
         }
     }
 
-    /// The name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -125,9 +114,6 @@ impl ByteSource {
     }
 
     /// The next bytes; empty at the end.
-    ///
-    /// # Errors
-    /// When the read or the decompression fails, the text grows beyond its bound, or after an interruption.
     pub fn fill(&mut self) -> Result<&[u8], Failure> {
         if self.interruption.is_requested() {
             return Err(Failure::Cancelled { file: self.name.clone() });
@@ -135,14 +121,13 @@ impl ByteSource {
         let taken = self.taken.load(Ordering::Relaxed);
         let bound = DECODED_RATIO_FREE_BYTES.max(taken.saturating_mul(DECODED_RATIO_MAX));
         if self.is_packed && self.given > bound {
-            return Err(Failure::Refused {
-                file: self.name.clone(),
-                section: "decompressed size".into(),
-                expected: format!("at most {bound} bytes out of {taken}"),
-                found: "more".into(),
-                remedy: "the file expands like a decompression bomb; if it is genuine, decompress it first"
-                    .into(),
-            });
+            return Err(Failure::refused(
+                self.name.clone(),
+                "decompressed size",
+                format!("at most {bound} bytes out of {taken}"),
+                "more",
+                "the file expands like a decompression bomb; if it is genuine, decompress it first",
+            ));
         }
         self.reader.fill_buf().map_err(|error| unreadable(&self.name, &error))
     }
@@ -150,7 +135,7 @@ impl ByteSource {
     /// Marks bytes of [`ByteSource::fill`] as used.
     pub fn consume(&mut self, count: usize) {
         self.reader.consume(count);
-        self.given = self.given.saturating_add(count as u64);
+        self.given += count as u64;
     }
 }
 
@@ -158,14 +143,13 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     if let Some(undecodable) = error.get_ref().and_then(|inner| inner.downcast_ref::<Undecodable>()) {
         return undecodable.refuse(name);
     }
-    Failure::Refused {
-        file: name.to_owned(),
-        section: "bytes".into(),
-        expected: "a file that can be read to its end".into(),
-        found: error.to_string(),
-        remedy: "get it again from its source; a zstd window beyond the memory limit needs --memory-limit"
-            .into(),
-    }
+    Failure::refused(
+        name,
+        "bytes",
+        "a file that can be read to its end",
+        error.to_string(),
+        "get it again from its source; a zstd window beyond the memory limit needs --memory-limit",
+    )
 }
 
 /// Decompresses bytes that begin as gzip or zstd. The second value says whether they did.

@@ -20,21 +20,16 @@ pub enum Class {
     Boolean,
     /// An integer of at most 38 digits without leading zeros.
     Integer {
-        /// Its digits.
         digits: u32,
     },
     /// A number with digits on both sides of a point.
     Decimal {
-        /// Digits before the point.
         whole: u32,
-        /// Digits after it.
         scale: u32,
     },
     /// Another number: with an exponent, without digits on one side of the point, NaN, infinite.
     Float,
-    /// A day.
     Date,
-    /// A point in time.
     Timestamp {
         /// Digits of the fraction of a second.
         digits: u32,
@@ -44,9 +39,7 @@ pub enum Class {
     /// Digits that may be a number and may be a name: with leading zeros, eight and more behind a plus as in a telephone
     /// number, more than 38, or beyond what a double holds.
     Code,
-    /// Any other text.
     Text,
-    /// A JSON array.
     List,
 }
 
@@ -54,7 +47,6 @@ pub enum Class {
 pub const CLASSES: usize = 10;
 
 impl Class {
-    /// The number of the class.
     #[must_use]
     pub fn number(self) -> usize {
         match self {
@@ -117,7 +109,6 @@ pub fn of_field(text: &str) -> Class {
     if class == Class::Text && is_padded(text) { of_field(text.trim_ascii()) } else { class }
 }
 
-/// Whether blanks stand at an end.
 #[must_use]
 pub fn is_padded(text: &str) -> bool {
     let bytes = text.as_bytes();

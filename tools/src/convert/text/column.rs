@@ -15,13 +15,9 @@ const EXAMPLES_MAX: usize = 3;
 /// Bytes of a value in a message.
 const VALUE_SHOWN_BYTES: usize = 64;
 
-/// A column of texts.
 pub struct TextColumn {
-    /// The name.
     pub name: String,
-    /// The declared type.
     pub declared: Option<ColumnType>,
-    /// The types that its values allow.
     pub inference: Inference,
     /// The format of the file in which it appeared first.
     pub format: &'static str,
@@ -33,13 +29,9 @@ pub struct TextColumn {
 
 /// A value that was refused, without its place.
 pub enum RowError {
-    /// The column refuses the value.
     Value {
-        /// The expected value.
         expected: String,
-        /// The value found.
         found: String,
-        /// The remedy.
         remedy: String,
     },
     /// The spilled file could not be written.
@@ -101,7 +93,6 @@ impl TextColumn {
     }
 }
 
-/// The name of a declared type.
 #[must_use]
 pub fn type_name(declared: ColumnType) -> String {
     use mercato_format::ColumnKind;

@@ -1,19 +1,18 @@
 //! Splits CSV and TSV into records by RFC 4180: quotes, doubled quotes, line breaks inside quotes, CRLF or LF. A record
 //! is bounded in bytes and in fields. Does not depend on types.
 //!
-//! A library would be shorter, but the known ones lose what is needed here: whether an empty field was quoted (that is
-//! the empty string, without quotes it is null), quotes that never close, and a bound for a line without end.
+//! Written by hand, because csv-core passes over empty lines (rows without a value, where a file has one column), does not
+//! tell whether an empty field was quoted (the empty string; without quotes it is null), takes quotes that never close,
+//! and has no bound for a line without end.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr3};
 
-/// A field of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     /// The end of its bytes in the record.
     end: usize,
-    /// Whether it began with a quote.
     quoted: bool,
     /// The line on which it begins, counted from 1.
     line: u64,
@@ -24,7 +23,6 @@ struct Field {
 pub enum Fault {
     /// More bytes than a record may have.
     TooLong,
-    /// More fields than expected.
     TooManyFields,
     /// A byte after the closing quote of a field.
     AfterQuote(u8),
@@ -84,7 +82,6 @@ impl Splitter {
         (self.line, self.field_line, self.record_line) = (line, line, line);
     }
 
-    /// Begins the next record.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
@@ -93,9 +90,6 @@ impl Splitter {
     }
 
     /// Takes bytes up to the end of the record. Returns how many, and whether the record is complete.
-    ///
-    /// # Errors
-    /// See [`Fault`]; the place is [`Splitter::line`] and [`Splitter::field_number`].
     pub fn take(&mut self, chunk: &[u8]) -> Result<(usize, bool), Fault> {
         let mut rest = chunk;
         while let Some((&first, after)) = rest.split_first() {
@@ -157,9 +151,6 @@ impl Splitter {
     }
 
     /// Ends the last record at the end of the file. Returns whether there is one.
-    ///
-    /// # Errors
-    /// [`Fault::OpenQuote`].
     pub fn finish(&mut self) -> Result<bool, Fault> {
         match self.state {
             State::Quoted => {
@@ -207,7 +198,6 @@ impl Splitter {
         Ok(())
     }
 
-    /// The current line.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
@@ -219,7 +209,6 @@ impl Splitter {
         self.fields.len() + 1
     }
 
-    /// Fields of the record.
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.fields.len()

@@ -15,9 +15,6 @@ const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The encoding of a file that begins with `head`, `None` for UTF-8, and the bytes of its mark.
-///
-/// # Errors
-/// When the file is evidently UTF-8 and `wanted` says otherwise.
 pub fn find(
     head: &[u8],
     wanted: Option<TextEncoding>,
@@ -53,13 +50,7 @@ fn is_evidently_utf8(head: &[u8]) -> bool {
 }
 
 fn refuse(file: &str, expected: &str, found: &str) -> Failure {
-    Failure::Refused {
-        file: file.to_owned(),
-        section: "first bytes".into(),
-        expected: expected.into(),
-        found: found.into(),
-        remedy: "leave --encoding out, or pass another one".into(),
-    }
+    Failure::refused(file, "first bytes", expected, found, "leave --encoding out, or pass another one")
 }
 
 /// A reader of UTF-8.
@@ -100,7 +91,6 @@ impl fmt::Display for Undecodable {
 impl std::error::Error for Undecodable {}
 
 impl Undecodable {
-    /// The refusal of the file.
     #[must_use]
     pub fn refuse(&self, file: &str) -> Failure {
         refuse(file, self.encoding, &self.to_string())

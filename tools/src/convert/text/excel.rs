@@ -12,6 +12,7 @@ use calamine::{DataRef, ExcelDateTime, Reader, SheetType, SheetVisible, Xlsx, Xl
 use mercato_format::limits::COLUMNS_MAX;
 
 use crate::convert::inputs::InputFile;
+use crate::convert::isolation::channel;
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::classify::{self, Class};
 use crate::convert::text::head::{HEAD_RECORDS_MAX, Head, HeadRecord};
@@ -21,7 +22,7 @@ use crate::convert::text::rows::{RowError, Rows};
 use crate::convert::text::workbook::{refusal, weigh};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
-use crate::panic_guard::catch_panic;
+use crate::panic_guard::{catch_panic, progressed};
 
 const FORMAT: &str = "Excel";
 const SHOWN_BYTES: usize = 64;
@@ -30,7 +31,6 @@ const WHOLE_MAX: f64 = 1e15;
 /// Rows between two looks at signals.
 const SIGNAL_ROWS: u64 = 1_024;
 
-/// The options of a sheet.
 pub struct SheetOptions<'a> {
     /// Its name; the first visible one if there is none.
     pub sheet: Option<&'a str>,
@@ -40,7 +40,6 @@ pub struct SheetOptions<'a> {
     pub no_header: Option<bool>,
     /// Memory limit, bytes.
     pub memory_limit: u64,
-    /// Interrupts the reading.
     pub interruption: &'a Interruption,
 }
 
@@ -57,7 +56,8 @@ pub fn read(file: &InputFile, options: &SheetOptions<'_>, rows: &mut Rows) -> Re
     let unreadable = |found: String| {
         refusal(path, "an Excel workbook (.xlsx)", found, "save it again as .xlsx, or as CSV in UTF-8")
     };
-    catch_panic(|| read_sheet(path, options, rows)).map_err(unreadable)??;
+    channel::reading(&file.name(), "workbook", || catch_panic(|| read_sheet(path, options, rows)))
+        .map_err(unreadable)??;
     Ok(bytes)
 }
 
@@ -144,7 +144,6 @@ struct Sheet<'a> {
     file: Arc<str>,
     options: &'a SheetOptions<'a>,
     rows: &'a mut Rows,
-    /// The present row.
     row: u32,
     values: Vec<(usize, Value)>,
     /// The first rows, until the columns are known.
@@ -205,6 +204,7 @@ impl<'a> Sheet<'a> {
             return Ok(());
         }
         self.count += 1;
+        progressed();
         if self.count.is_multiple_of(SIGNAL_ROWS) && self.options.interruption.is_requested() {
             return Err(Failure::Cancelled { file: self.file.to_string() });
         }
@@ -313,13 +313,13 @@ impl<'a> Sheet<'a> {
     }
 
     fn refuse(&self, row: u32, column: usize, expected: String, found: String, remedy: &str) -> Failure {
-        Failure::Refused {
-            file: self.file.to_string(),
-            section: format!("line {}, column {}", u64::from(row) + 1, column.saturating_add(1)),
+        Failure::refused(
+            self.file.to_string(),
+            format!("line {}, column {}", u64::from(row) + 1, column.saturating_add(1)),
             expected,
             found,
-            remedy: remedy.to_owned(),
-        }
+            remedy,
+        )
     }
 }
 

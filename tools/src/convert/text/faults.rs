@@ -8,10 +8,8 @@ use crate::failure::Failure;
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
-/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// The file.
     pub file: std::sync::Arc<str>,
     /// The line, counted from 1.
     pub line: u64,
@@ -22,11 +20,8 @@ pub struct Spot {
 /// A value that does not fit the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The place of the value.
     pub at: Spot,
-    /// The expected value.
     pub expected: String,
-    /// The value found.
     pub found: String,
     /// What is wrong with it.
     pub fault: ValueFault,
@@ -45,18 +40,14 @@ pub enum ValueFault {
     Grouped,
     /// A double would lose digits of it.
     LongInteger,
-    /// Anything else.
     Other,
 }
 
 /// A column of texts that look like numbers or dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LooksLikeValues {
-    /// The first text.
     pub at: Spot,
-    /// The text.
     pub found: String,
-    /// The option that reads it.
     pub advice: Advice,
     /// Values of this look, in per cent.
     pub percent: u64,
@@ -67,13 +58,8 @@ impl Conflict {
     #[must_use]
     pub fn refuse(self, name: &str) -> Failure {
         let name = cut(name.to_owned(), NAME_SHOWN_BYTES);
-        Failure::Refused {
-            file: self.at.file.to_string(),
-            section: self.at.section(&name),
-            remedy: self.remedy(&name),
-            expected: self.expected,
-            found: self.found,
-        }
+        let (section, remedy) = (self.at.section(&name), self.remedy(&name));
+        Failure::refused(self.at.file.to_string(), section, self.expected, self.found, remedy)
     }
 
     fn remedy(&self, name: &str) -> String {
@@ -131,7 +117,6 @@ impl LooksLikeValues {
 }
 
 impl Spot {
-    /// The place inside its file.
     #[must_use]
     pub fn section(&self, name: &str) -> String {
         match self.field {

@@ -12,7 +12,6 @@ use crate::convert::text::moments::{self, Moment};
 use crate::convert::text::parse::{Parsed, parse_plain};
 use crate::failure::Failure;
 
-/// How values are written.
 #[derive(Debug, Clone, Default)]
 pub struct ValueForms {
     /// `None` is a point.
@@ -24,10 +23,6 @@ pub struct ValueForms {
 }
 
 impl ValueForms {
-    /// The forms that the options say.
-    ///
-    /// # Errors
-    /// A usage error when both marks are the same.
     pub fn new(options: &SourceOptions) -> Result<ValueForms, Failure> {
         let (decimal, thousands) = (options.decimal.map(|mark| mark.0), options.thousands.map(|mark| mark.0));
         if thousands.is_some() && decimal.unwrap_or('.') == thousands.unwrap_or(',') {
@@ -39,7 +34,6 @@ impl ValueForms {
         Ok(ValueForms::of(decimal.filter(|mark| *mark != '.'), thousands, options.date_format.clone()))
     }
 
-    /// These marks and forms.
     pub(super) fn of(decimal: Option<char>, thousands: Option<char>, dates: Vec<DateFormat>) -> ValueForms {
         let probe = "2001-02-03";
         let iso = moments::parse(probe);

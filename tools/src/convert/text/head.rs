@@ -19,24 +19,20 @@ const DELIMITERS: [u8; 4] = *b";\t|,";
 /// Years that may be names of columns.
 const YEARS: std::ops::RangeInclusive<u32> = 1800..=2199;
 
-/// A record of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadRecord {
     /// Its line, counted from 1.
     pub line: u64,
-    /// Its fields.
     pub fields: Vec<String>,
 }
 
 /// What is known about a file before its head is checked.
 pub struct Head<'a> {
-    /// The file.
     pub file: &'a str,
     /// Its first records, blank lines left out.
     pub records: Vec<HeadRecord>,
     /// Whether there is no header; `None` where nobody said.
     pub no_header: Option<bool>,
-    /// How values are written.
     pub forms: &'a ValueForms,
 }
 
@@ -166,13 +162,7 @@ impl Head<'_> {
     }
 
     fn refuse(&self, line: u64, expected: String, found: String, remedy: String) -> Failure {
-        Failure::Refused {
-            file: self.file.to_owned(),
-            section: format!("line {line}, header"),
-            expected,
-            found,
-            remedy,
-        }
+        Failure::refused(self.file, format!("line {line}, header"), expected, found, remedy)
     }
 }
 

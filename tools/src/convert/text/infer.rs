@@ -47,7 +47,6 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// Counts nulls.
     pub fn note_nulls(&mut self, count: usize) {
         self.nulls += count as u64;
     }
@@ -139,7 +138,6 @@ impl Inference {
         self.counts.iter().all(|count| *count == 0)
     }
 
-    /// Whether a value was a list.
     #[must_use]
     pub fn has_lists(&self) -> bool {
         self.count(LIST) > 0
@@ -159,7 +157,6 @@ impl Inference {
         self.nulls + if is_text { 0 } else { self.count(EMPTY) }
     }
 
-    /// The place of any value.
     #[must_use]
     pub fn first(&self) -> Option<&Spot> {
         self.firsts.iter().flatten().map(|(spot, _)| spot).next()
@@ -176,10 +173,6 @@ impl Inference {
         }
     }
 
-    /// The kind that holds every value.
-    ///
-    /// # Errors
-    /// When values of two types are mixed.
     pub fn resolve(&self) -> Result<ColumnKind, Conflict> {
         let (texts, lists) = (self.count(TEXT) + self.count(CODE), self.count(LIST));
         let families = [&[BOOLEAN][..], &NUMBERS, &MOMENTS, &[LIST]];

@@ -48,7 +48,6 @@ use rows::{RowSettings, Rows, SpilledFile};
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
-/// The options of text inputs.
 #[derive(Debug, Clone, Default)]
 pub struct TextOptions {
     /// How the files are written.
@@ -66,7 +65,6 @@ pub struct TextOptions {
 /// A column of the text inputs, with its type.
 #[derive(Debug, Clone)]
 pub struct TextShape {
-    /// The type.
     pub shape: Shape,
     /// Whether it has nulls.
     pub nullable: bool,
@@ -74,16 +72,12 @@ pub struct TextShape {
     pub file: String,
 }
 
-/// A column of a preview.
 #[derive(Debug)]
 pub struct PreviewColumn {
-    /// The name.
     pub name: String,
     /// The type, or why it has none.
     pub shape: Result<TextShape, Failure>,
-    /// Nulls.
     pub nulls: u64,
-    /// Some values.
     pub examples: Vec<String>,
 }
 
@@ -110,9 +104,6 @@ pub struct TextReader {
 
 impl TextReader {
     /// A reader that spills into `directory`. `hints` are the types of columns that other files have.
-    ///
-    /// # Errors
-    /// When the options contradict one another.
     pub fn new(
         options: &TextOptions,
         drop: &HashSet<String>,
@@ -221,9 +212,6 @@ impl TextReader {
     }
 
     /// The spilled files since the last call. Later rows go into others.
-    ///
-    /// # Errors
-    /// When a batch cannot be spilled.
     pub fn take_files(&mut self) -> Result<Vec<SpilledFile>, Failure> {
         self.rows.take_files()
     }
@@ -234,19 +222,16 @@ impl TextReader {
         self.rows.matched_drops()
     }
 
-    /// How values are written.
     #[must_use]
     pub fn forms(&self) -> Arc<ValueForms> {
         Arc::clone(&self.forms)
     }
 
-    /// Rows so far.
     #[must_use]
     pub fn row_count(&self) -> u64 {
         self.rows.count()
     }
 
-    /// The names of all columns.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.rows.columns().map(|column| column.name.as_str())
     }
@@ -376,11 +361,11 @@ fn refuse_group(column: &TextColumn, value: &Spot, group: &Spot) -> Failure {
     } else {
         (value, group, "a value that is no object", "an object")
     };
-    Failure::Refused {
-        file: second.file.to_string(),
-        section: second.section(&name),
-        expected: format!("{expected}, as on line {} of {}", first.line, first.file),
-        found: found.into(),
-        remedy: format!("write one of both everywhere, or leave the column out with --drop {name}"),
-    }
+    Failure::refused(
+        second.file.to_string(),
+        second.section(&name),
+        format!("{expected}, as on line {} of {}", first.line, first.file),
+        found,
+        format!("write one of both everywhere, or leave the column out with --drop {name}"),
+    )
 }

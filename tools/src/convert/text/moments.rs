@@ -41,7 +41,6 @@ impl Moment {
     }
 }
 
-/// Parses a date or a timestamp.
 #[must_use]
 pub fn parse(text: &str) -> Option<Moment> {
     let mut rest = Rest(text.as_bytes());
@@ -76,7 +75,6 @@ pub(super) struct Civil {
     pub(super) minute: i64,
     pub(super) second: i64,
     pub(super) nanoseconds: u32,
-    /// Digits of the fraction.
     pub(super) digits: u32,
     /// Seconds east of UTC.
     pub(super) offset: i64,
@@ -106,7 +104,6 @@ impl Civil {
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
 impl Rest<'_> {
-    /// Year, month and day.
     fn date(&mut self) -> Option<(i64, i64, i64)> {
         let year = match self.0.first()? {
             b'+' | b'-' => {
@@ -118,13 +115,11 @@ impl Rest<'_> {
         Some((year, self.after(b'-')?.number(2)?, self.after(b'-')?.number(2)?))
     }
 
-    /// One or two digits.
     pub(super) fn one_or_two_digits(&mut self) -> Option<i64> {
         let is_long = self.0.get(1).is_some_and(u8::is_ascii_digit);
         self.number(if is_long { 2 } else { 1 })
     }
 
-    /// This character.
     pub(super) fn letter(&mut self, letter: char) -> Option<()> {
         self.0 = self.0.strip_prefix(letter.encode_utf8(&mut [0; 4]).as_bytes())?;
         Some(())

@@ -4,16 +4,12 @@ use mercato_format::ColumnKind;
 
 use crate::convert::text::classify::{self, EXACT_DIGITS};
 
-/// A parsed value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Parsed {
     /// An integer, a scaled decimal, days, or time units.
     Integer(i128),
-    /// A double.
     Float(f64),
-    /// A boolean.
     Boolean(bool),
-    /// The text itself.
     Text,
 }
 

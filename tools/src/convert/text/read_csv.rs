@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mercato_catalog::Delimiter;
 use mercato_format::limits::COLUMNS_MAX;
 
-use crate::convert::footer::column_names::with_groups_above;
+use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::bytes::ByteSource;
 use crate::convert::text::csv::{Fault, Splitter};
@@ -21,16 +21,13 @@ const NAME_SHOWN_BYTES: usize = 64;
 /// Bytes of the longest line `sep=;` with its end.
 const SEPARATOR_LINE_BYTES_MAX: usize = 10;
 
-/// The dialect of a file.
 #[derive(Debug, Clone)]
 pub struct Dialect {
     /// Between two fields, if the operator said.
     pub delimiter: Option<Delimiter>,
-    /// The delimiter of the format.
     pub usual_delimiter: u8,
     /// `CSV` or `TSV`.
     pub format: &'static str,
-    /// Bytes of a record.
     pub record_bytes_max: usize,
     /// Columns to leave out, so that duplicates among them do no harm.
     pub drop: HashSet<String>,
@@ -274,13 +271,13 @@ impl Place<'_> {
     fn refuse(&self, expected: String, found: String, remedy: &str) -> Failure {
         let column = cut(self.column.to_owned(), NAME_SHOWN_BYTES);
         let column = if column.is_empty() { String::new() } else { format!(" (`{column}`)") };
-        Failure::Refused {
-            file: self.file.to_owned(),
-            section: format!("line {}, column {}{column}", self.line, self.field),
+        Failure::refused(
+            self.file,
+            format!("line {}, column {}{column}", self.line, self.field),
             expected,
             found,
-            remedy: remedy.to_owned(),
-        }
+            remedy,
+        )
     }
 
     fn refuse_row(&self, error: RowError) -> Failure {

@@ -107,7 +107,6 @@ fn next_line(
     }
 }
 
-/// A line, for refusals.
 #[derive(Clone, Copy)]
 pub(super) struct LinePlace<'a> {
     pub(super) file: &'a str,
@@ -118,13 +117,7 @@ impl LinePlace<'_> {
     pub(super) fn refuse(&self, column: &str, expected: String, found: String, remedy: &str) -> Failure {
         let column = cut(column.to_owned(), SHOWN_BYTES);
         let column = if column.is_empty() { String::new() } else { format!(", column `{column}`") };
-        Failure::Refused {
-            file: self.file.to_owned(),
-            section: format!("line {}{column}", self.line),
-            expected,
-            found,
-            remedy: remedy.to_owned(),
-        }
+        Failure::refused(self.file, format!("line {}{column}", self.line), expected, found, remedy)
     }
 
     fn refuse_bytes(&self, line: &[u8], at: usize) -> Failure {
@@ -195,7 +188,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
     }
 }
 
-/// Walks the objects of one line.
 struct Walk<'a> {
     rows: &'a mut Rows,
     groups: &'a mut Groups,

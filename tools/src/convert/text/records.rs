@@ -30,22 +30,17 @@ impl CsvReader {
         self.splitter.fields_max = fields_max;
     }
 
-    /// The present record.
     #[must_use]
     pub fn record(&self) -> &Splitter {
         &self.splitter
     }
 
-    /// The source.
     #[must_use]
     pub fn source(&self) -> &ByteSource {
         &self.source
     }
 
     /// The next record; `None` at the end. `refuse` turns a fault into a failure.
-    ///
-    /// # Errors
-    /// That of `refuse`, or of the source.
     pub fn next_record(
         &mut self,
         refuse: impl Fn(&Splitter, &str, &Fault) -> Failure,

@@ -14,8 +14,8 @@ use arrow_schema::{DataType, Field, Schema};
 use mercato_catalog::ColumnType;
 use mercato_format::limits::{COLUMNS_MAX, NAME_BYTES_MAX};
 
-use crate::convert::footer::column_names::with_groups_above;
 use crate::convert::limits::VALUE_BYTES_MAX;
+use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::classify::Class;
 pub use crate::convert::text::column::RowError;
@@ -44,15 +44,11 @@ const NAME_SHOWN_BYTES: usize = 64;
 /// The settings of text inputs that do not depend on a file.
 #[derive(Debug, Clone)]
 pub struct RowSettings {
-    /// Declared types by column.
     pub types: HashMap<String, ColumnType>,
-    /// Columns and groups to leave out.
     pub drop: HashSet<String>,
-    /// The folder for spilled files.
     pub directory: PathBuf,
     /// Memory limit, bytes.
     pub memory_limit: u64,
-    /// How values are written.
     pub forms: Arc<ValueForms>,
     /// Texts that are null, besides the empty one.
     pub null_texts: Vec<String>,
@@ -60,7 +56,6 @@ pub struct RowSettings {
     pub is_preview: bool,
 }
 
-/// The rows of text inputs.
 pub struct Rows {
     settings: RowSettings,
     columns: Vec<TextColumn>,
@@ -69,7 +64,6 @@ pub struct Rows {
     /// Rows and bytes of the batch in memory.
     batch_rows: usize,
     batch_bytes: u64,
-    /// Rows in all.
     count: u64,
     open: Option<OpenFile>,
     inputs: Vec<String>,
@@ -80,7 +74,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet.
     #[must_use]
     pub fn new(settings: RowSettings) -> Rows {
         Rows {
@@ -99,7 +92,6 @@ impl Rows {
         }
     }
 
-    /// How values are written.
     #[must_use]
     pub fn forms(&self) -> &ValueForms {
         &self.settings.forms
@@ -140,21 +132,16 @@ impl Rows {
         }
     }
 
-    /// Warnings for the operator.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Begins an input file.
     pub fn begin_input(&mut self, name: &str) {
         self.inputs.push(name.to_owned());
     }
 
     /// The number of the column of this name, which is made when there is none.
-    ///
-    /// # Errors
-    /// When there are too many columns, or the name is too long.
     pub fn column(&mut self, name: &str, format: &'static str) -> Result<usize, RowError> {
         if let Some(number) = self.by_name.get(name) {
             return Ok(*number);
@@ -238,9 +225,6 @@ impl Rows {
     }
 
     /// Ends a row. Columns without a value in it are null.
-    ///
-    /// # Errors
-    /// When a full batch cannot be spilled.
     pub fn end_row(&mut self) -> Result<(), Failure> {
         self.batch_rows += 1;
         self.batch_bytes += 8;
@@ -326,9 +310,6 @@ impl Rows {
     }
 
     /// Ends the present file and returns all files since the last call. Rows that follow go into others.
-    ///
-    /// # Errors
-    /// When a batch cannot be spilled.
     pub fn take_files(&mut self) -> Result<Vec<SpilledFile>, Failure> {
         self.flush()?;
         self.close_file()?;
@@ -336,7 +317,6 @@ impl Rows {
         Ok(std::mem::take(&mut self.spilled))
     }
 
-    /// Rows so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count + self.batch_rows as u64

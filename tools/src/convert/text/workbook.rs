@@ -22,9 +22,6 @@ const HEAD_BYTES: usize = 1_024;
 const COUNT: &[u8] = b"ount=";
 
 /// Reads all parts once. Returns their bytes.
-///
-/// # Errors
-/// When the archive is damaged, or a part exceeds a bound.
 pub fn weigh(path: &Path, memory_limit: u64, interruption: &Interruption) -> Result<u64, Failure> {
     let file = File::open(path).map_err(Failure::io(path, "open"))?;
     let damaged = |error: &dyn std::fmt::Display| {
@@ -139,11 +136,5 @@ impl Scan {
 }
 
 pub(super) fn refusal(path: &Path, expected: &str, found: String, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: path.display().to_string(),
-        section: "workbook".into(),
-        expected: expected.into(),
-        found,
-        remedy: remedy.into(),
-    }
+    Failure::refused(path.display().to_string(), "workbook", expected, found, remedy)
 }

@@ -25,17 +25,11 @@ const DAY_MILLISECONDS: i64 = 86_400_000;
 /// Why a batch was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// The column builder refused a value.
     #[error(transparent)]
     Build(#[from] FormatError),
     /// A value has no form in the column.
     #[error("row {row} of the batch: {found}")]
-    Value {
-        /// Row in the batch.
-        row: usize,
-        /// The value found.
-        found: String,
-    },
+    Value { row: usize, found: String },
     /// The reader returned another type than planned.
     #[error("unexpected type {0}")]
     Type(String),
@@ -49,9 +43,6 @@ pub struct Feeder {
 
 impl Feeder {
     /// Appends a batch. `nulls` combines the nulls of the array and of every struct above it.
-    ///
-    /// # Errors
-    /// See [`FeedError`].
     pub fn feed(
         &mut self,
         builder: &mut ColumnBuilder,

@@ -68,9 +68,6 @@ enum Values<'a> {
 
 impl<'a> NestedEncoder<'a> {
     /// An encoder for `array`. It takes the tags of its leaves from the front of `tags`.
-    ///
-    /// # Errors
-    /// When a value cannot be encoded, or a type has no JSON form.
     pub fn new(
         array: &'a ArrayRef,
         tags: &mut std::slice::Iter<'_, LeafTag>,

@@ -31,7 +31,6 @@ impl TextArena {
         &mut self.bytes
     }
 
-    /// Bytes of all texts.
     pub fn byte_length(&self) -> usize {
         self.bytes.len()
     }
@@ -43,15 +42,11 @@ impl TextArena {
         self.bytes.len() - start
     }
 
-    /// Adds a null.
     pub fn push_null(&mut self) {
         self.ends.push((self.bytes.len(), false));
     }
 
     /// The texts, in insertion order.
-    ///
-    /// # Errors
-    /// When the bytes are not valid UTF-8.
     pub fn iter(&self) -> Result<impl Iterator<Item = Option<&str>>, Utf8Error> {
         let text = std::str::from_utf8(&self.bytes)?;
         let mut start = 0;

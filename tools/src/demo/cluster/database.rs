@@ -23,7 +23,6 @@ const SETTINGS: [&str; 3] =
     ["listen_addresses=127.0.0.1", "unix_socket_directories=", "wal_retrieve_retry_interval=200ms"];
 const IS_SYNCHRONOUS: &str = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')";
 
-/// Primary and standby.
 pub(super) struct Database {
     pub(super) primary: Part,
     pub(super) standby: Part,
@@ -67,13 +66,11 @@ impl Database {
         )
     }
 
-    /// A failure of the books.
     pub(super) fn failure(&self, reason: &dyn std::fmt::Display) -> Failure {
         Failure::Books { directory: self.url(), action: "prepare them", reason: reason.to_string() }
     }
 }
 
-/// A server of PostgreSQL.
 struct Node<'a> {
     name: &'a str,
     folder: PathBuf,

@@ -13,7 +13,6 @@ const MODE: u32 = 0o711;
 /// What lets another user pass through a folder.
 const PASSABLE: u32 = 0o001;
 
-/// The folder.
 pub(super) struct ClusterFolder {
     path: PathBuf,
     /// Removes it at the end.
@@ -22,9 +21,6 @@ pub(super) struct ClusterFolder {
 
 impl ClusterFolder {
     /// Makes it. `is_entered`: a user that is not its owner has to reach what lies in it.
-    ///
-    /// # Errors
-    /// When it has files already, or that user cannot reach it.
     pub(super) fn make(wanted: Option<&Path>, is_entered: bool) -> Result<ClusterFolder, Failure> {
         let Some(wanted) = wanted else {
             let made = tempfile::Builder::new().prefix("mercato-cluster-").tempdir();
@@ -55,20 +51,13 @@ impl ClusterFolder {
         }
     }
 
-    /// Its absolute path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 fn refused(folder: &Path, expected: &str, found: &str, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: folder.display().to_string(),
-        section: "folder of the cluster".to_owned(),
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+    Failure::refused(folder.display().to_string(), "folder of the cluster", expected, found, remedy)
 }
 
 #[cfg(test)]

@@ -54,15 +54,12 @@ pub struct Cluster {
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Told {
-    /// Logs and data.
     pub directory: String,
     /// A file of a shell with the variables of the store and of the books.
     pub environment: String,
-    /// The address of the balancer.
     pub url: String,
     /// The address of the books, with both hosts.
     pub books: String,
-    /// The address of the versions.
     pub store: String,
     /// The command that makes the standby the primary.
     pub promote: String,
@@ -70,16 +67,12 @@ pub struct Told {
     pub parts: Vec<ToldPart>,
 }
 
-/// A part of a cluster.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct ToldPart {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub program: &'static str,
     /// Where it listens.
     pub address: String,
-    /// Number of its process.
     pub pid: u32,
 }
 
@@ -89,9 +82,6 @@ pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Hears SIGINT and SIGTERM. The second of them ends the process at once, and the parts with it.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn on_signals() -> std::io::Result<Stop> {
         let stop = Stop::default();
         for signal in [SIGINT, SIGTERM] {

@@ -31,7 +31,6 @@ const LOG_BYTES_READ: usize = 4_096;
 /// Bytes of an answer that are read for its status.
 const STATUS_BYTES: usize = 12;
 
-/// A program to run.
 pub(super) struct Launch<'a> {
     /// What people call the part.
     pub(super) name: &'a str,
@@ -50,9 +49,7 @@ pub(super) struct Launch<'a> {
 /// How a program is asked to end.
 #[derive(Clone, Copy)]
 pub(super) enum Ending {
-    /// By SIGTERM.
     Terminate,
-    /// By SIGINT.
     Interrupt,
 }
 
@@ -92,7 +89,6 @@ impl Launch<'_> {
         self.folder.join("log")
     }
 
-    /// Runs the program to its end.
     pub(super) fn run(&self, bench: &Bench<'_>) -> Result<(), Failure> {
         bench.stop.check()?;
         let ended = self.command(bench).output().map_err(Failure::io(self.program, "run"))?;
@@ -131,12 +127,10 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Number of its process.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until it is ready.
     pub(super) fn wait_until(
         &mut self,
         bench: &Bench<'_>,
@@ -195,7 +189,6 @@ impl Drop for Part {
     }
 }
 
-/// Parts that end together.
 #[derive(Default)]
 pub(super) struct Group(Vec<Part>);
 
@@ -220,7 +213,6 @@ impl Group {
             .collect()
     }
 
-    /// Whether all have ended.
     pub(super) fn has_ended(&self) -> bool {
         self.0.iter().all(|part| part.ended.is_some())
     }
@@ -263,7 +255,6 @@ pub(super) fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
     Ok(held?.iter().map(|(_, port)| *port).collect())
 }
 
-/// Whether somebody accepts connections.
 pub(super) fn accepts(port: u16) -> bool {
     connect(port).is_some()
 }

@@ -19,10 +19,8 @@ const RCLONE_MIN: (u32, u32) = (1, 65);
 /// Users that PostgreSQL runs as where this is root, which it refuses; the first one that exists.
 const OWNERS: [&str; 2] = ["postgres", "nobody"];
 
-/// Where the programs are.
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// The folder of PostgreSQL's programs.
     postgres: PathBuf,
     pub(super) nginx: PathBuf,
     pub(super) rclone: PathBuf,
@@ -40,10 +38,6 @@ pub(super) struct Owner {
 }
 
 impl Programs {
-    /// Finds them.
-    ///
-    /// # Errors
-    /// Names everything that is missing.
     pub(super) fn find() -> Result<Programs, Failure> {
         let mut missing = Vec::new();
         let mut need = |found: Result<PathBuf, String>| {
@@ -69,7 +63,6 @@ impl Programs {
         Err(Failure::Cluster(format!("these are missing: {}", missing.join("; "))))
     }
 
-    /// A program of PostgreSQL.
     pub(super) fn postgres(&self, name: &str) -> PathBuf {
         self.postgres.join(name)
     }

@@ -26,7 +26,6 @@ use crate::progress;
 /// How long the servers may take to fetch everything.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What is published.
 pub(super) struct Published {
     pub(super) datasets: Vec<DemoDataset>,
     pub(super) customer: DemoAccount,

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 /// Longest wait for requests that run when a server is to end.
 const DRAIN_SECONDS: &str = "10";
 
-/// The running servers.
 pub(super) struct Servers {
     pub(super) parts: Group,
     /// Where they listen.

@@ -19,7 +19,6 @@ const BUCKET: &str = "mercato";
 const KEY: &str = "mercato-demo";
 const SECRET: &str = "mercato-demo-secret";
 
-/// A running store.
 pub(super) struct Store {
     pub(super) part: Part,
 }

@@ -58,12 +58,10 @@ impl Columns {
         Ok(())
     }
 
-    /// Booleans.
     pub(super) fn flag(&mut self, name: &str, values: impl Iterator<Item = Option<bool>>) {
         self.put(name, Arc::new(values.collect::<BooleanArray>()));
     }
 
-    /// Texts.
     pub(super) fn text<T: AsRef<str>>(&mut self, name: &str, values: impl Iterator<Item = Option<T>>) {
         self.put(name, Arc::new(values.collect::<StringArray>()));
     }
@@ -85,7 +83,6 @@ impl Columns {
         self.put(name, Arc::new(array.with_timezone("UTC")));
     }
 
-    /// Lists of texts.
     pub(super) fn texts(&mut self, name: &str, values: impl Iterator<Item = Vec<&'static str>>) {
         let mut builder = ListBuilder::new(StringBuilder::new());
         for list in values {
@@ -108,7 +105,6 @@ impl Columns {
         self.put(name, Arc::new(StructArray::new(fields, vec![latitudes, longitudes], None)));
     }
 
-    /// The table.
     pub(super) fn finish(self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.arrays)
     }

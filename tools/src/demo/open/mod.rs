@@ -16,7 +16,6 @@ use arrow_schema::ArrowError;
 
 use random::Random;
 
-/// A generated table.
 #[derive(Clone, Copy)]
 pub struct OpenTable {
     /// Its name, which is also the slug of its dataset.
@@ -60,10 +59,6 @@ impl OpenTable {
         open_table!("museum-visits", culture::museum_visits),
     ];
 
-    /// The rows.
-    ///
-    /// # Errors
-    /// When a value does not fit its type.
     pub fn batch(&self) -> Result<RecordBatch, ArrowError> {
         (self.rows)(Random::named(self.slug))
     }

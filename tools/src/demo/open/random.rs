@@ -4,7 +4,6 @@
 
 use crate::split_mix::{STEP, mixed};
 
-/// A random number generator.
 pub(super) struct Random {
     state: u64,
 }

@@ -84,7 +84,6 @@ pub(super) fn altitude(municipality: i32) -> i32 {
     if is_coastal(municipality) { mixed % 30 + 1 } else { 40 + mixed.abs() }
 }
 
-/// Inhabitants.
 pub(super) fn population(municipality: i32) -> i32 {
     let rank = municipality.wrapping_mul(13) % 41;
     if municipality == 35 { 184_300 } else { 900 + rank * rank * 31 }
@@ -94,13 +93,11 @@ fn is_coastal(municipality: i32) -> bool {
     matches!(municipality, 9 | 15 | 17 | 25 | 27)
 }
 
-/// The fictional position of a municipality.
 pub(super) fn position(municipality: i32) -> (f64, f64) {
     let (row, column) = (municipality / 8, municipality % 8);
     (rounded(43.1 + 0.11 * f64::from(row), 4), rounded(12.2 + 0.13 * f64::from(column), 4))
 }
 
-/// The table of the municipalities.
 pub(super) fn municipalities(mut random: Random) -> Result<RecordBatch, ArrowError> {
     let ids = || 1..=MUNICIPALITIES;
     let mut columns = Columns::default();

@@ -24,32 +24,28 @@ use crate::loadgen::results::tally::{
 const READS_PER_EVENT: usize = 16;
 
 /// The state that all connections of a thread share.
-pub(in crate::loadgen) struct ThreadContext {
-    pub(in crate::loadgen) poller: Poller,
-    pub(in crate::loadgen) target: Arc<Target>,
-    pub(in crate::loadgen) works: Arc<[PreparedWork]>,
-    pub(in crate::loadgen) began: Instant,
-    /// The read buffer.
-    pub(in crate::loadgen) buffer: Vec<u8>,
-    /// The buffer for encoding a body.
-    pub(in crate::loadgen) room: Vec<u8>,
-    /// Number of opened connections.
-    pub(in crate::loadgen) opened: u64,
+pub struct ThreadContext {
+    pub poller: Poller,
+    pub target: Arc<Target>,
+    pub works: Arc<[PreparedWork]>,
+    pub began: Instant,
+    pub buffer: Vec<u8>,
+    pub room: Vec<u8>,
+    pub opened: u64,
 }
 
 impl ThreadContext {
     /// Nanoseconds since the start of the run.
-    pub(in crate::loadgen) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         nanos(self.began.elapsed())
     }
 }
 
 /// A connection, open or closed.
-pub(in crate::loadgen) struct Connection {
+pub struct Connection {
     token: u64,
     stream: Option<TcpStream>,
     connecting: bool,
-    /// Whether the poller waits for writability.
     waits_for_write: bool,
     request: Vec<u8>,
     sent: usize,
@@ -58,31 +54,26 @@ pub(in crate::loadgen) struct Connection {
     failure: String,
 }
 
-/// A request in flight.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::loadgen) struct InFlight {
-    /// Number of the work.
-    pub(in crate::loadgen) work: usize,
-    pub(in crate::loadgen) ticket: Ticket,
+pub struct InFlight {
+    pub work: usize,
+    pub ticket: Ticket,
     /// Time at which the connection received it.
-    pub(in crate::loadgen) taken: u64,
+    pub taken: u64,
     sent_at: u64,
     first_byte_at: u64,
 }
 
 /// The outcome of an event.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::loadgen) enum Outcome {
-    /// The request is still in flight.
+pub enum Outcome {
     Waiting,
-    /// The response was good.
     Good(InFlight, u64, Times),
-    /// The request failed.
     Failed(InFlight, FailureKind),
 }
 
 impl Connection {
-    pub(in crate::loadgen) fn new(token: u64) -> Connection {
+    pub fn new(token: u64) -> Connection {
         Connection {
             token,
             stream: None,
@@ -96,13 +87,12 @@ impl Connection {
         }
     }
 
-    /// The request in flight.
-    pub(in crate::loadgen) fn in_flight(&self) -> Option<&InFlight> {
+    pub fn in_flight(&self) -> Option<&InFlight> {
         self.in_flight.as_ref()
     }
 
     /// Starts a request. Opens the connection if it is closed.
-    pub(in crate::loadgen) fn begin(
+    pub fn begin(
         &mut self,
         work: usize,
         ticket: Ticket,
@@ -129,7 +119,7 @@ impl Connection {
     }
 
     /// Handles a readiness event: the connection is readable, writable or failed.
-    pub(in crate::loadgen) fn on_ready(&mut self, context: &mut ThreadContext) -> Outcome {
+    pub fn on_ready(&mut self, context: &mut ThreadContext) -> Outcome {
         if self.connecting {
             return self.connected(context);
         }
@@ -147,12 +137,12 @@ impl Connection {
     }
 
     /// Fails the request after its timeout.
-    pub(in crate::loadgen) fn time_out(&mut self, timeout: std::time::Duration) -> Outcome {
+    pub fn time_out(&mut self, timeout: std::time::Duration) -> Outcome {
         self.failed(FailureKind::Timeout, &format!("no complete response within {timeout:?}"))
     }
 
     /// The sample of a failure for the report.
-    pub(in crate::loadgen) fn sample(&self, kind: FailureKind) -> FailureSample {
+    pub fn sample(&self, kind: FailureKind) -> FailureSample {
         let answered = kind == FailureKind::Status;
         let head = self.reader.head();
         FailureSample {

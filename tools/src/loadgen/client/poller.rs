@@ -20,7 +20,7 @@ const ZERO: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The readiness that a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::loadgen) enum Interest {
+pub enum Interest {
     Read,
     /// Also that it can be written, or is connected.
     Write,
@@ -28,17 +28,16 @@ pub(in crate::loadgen) enum Interest {
 
 /// Waits for the connections of one thread.
 #[derive(Debug)]
-pub(in crate::loadgen) struct Poller {
+pub struct Poller {
     epoll: OwnedFd,
     /// Waiting itself counts milliseconds; this counts finer.
     timer: OwnedFd,
 }
 
-/// The buffer for events.
-pub(in crate::loadgen) type Events = Vec<epoll::Event>;
+pub type Events = Vec<epoll::Event>;
 
 impl Poller {
-    pub(in crate::loadgen) fn new() -> io::Result<Poller> {
+    pub fn new() -> io::Result<Poller> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
@@ -48,32 +47,21 @@ impl Poller {
         Ok(Poller { epoll, timer })
     }
 
-    pub(in crate::loadgen) fn events() -> Events {
+    pub fn events() -> Events {
         Vec::with_capacity(EVENT_COUNT_MAX)
     }
 
     /// Begins to watch. What is closed is forgotten by itself.
-    pub(in crate::loadgen) fn watch(
-        &self,
-        socket: impl AsFd,
-        token: u64,
-        interest: Interest,
-    ) -> io::Result<()> {
+    pub fn watch(&self, socket: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), flags(interest))?)
     }
 
-    /// Watches for something else.
-    pub(in crate::loadgen) fn change(
-        &self,
-        socket: impl AsFd,
-        token: u64,
-        interest: Interest,
-    ) -> io::Result<()> {
+    pub fn change(&self, socket: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token), flags(interest))?)
     }
 
     /// Sets the timer: the next wait ends after `wait` at the latest.
-    pub(in crate::loadgen) fn wake_after(&self, wait: Duration) -> io::Result<()> {
+    pub fn wake_after(&self, wait: Duration) -> io::Result<()> {
         // Zero would disable the timer.
         let wait = wait.max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(wait).map_err(io::Error::other)?;
@@ -86,7 +74,7 @@ impl Poller {
     }
 
     /// Waits at most `most`, counted in milliseconds.
-    pub(in crate::loadgen) fn wait(&self, events: &mut Events, most: Duration) -> io::Result<()> {
+    pub fn wait(&self, events: &mut Events, most: Duration) -> io::Result<()> {
         events.clear();
         let most = Timespec::try_from(most).map_err(io::Error::other)?;
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&most)) {
@@ -97,7 +85,7 @@ impl Poller {
 }
 
 /// The token of an event; `None` for the timer.
-pub(in crate::loadgen) fn token(event: &epoll::Event) -> Option<usize> {
+pub fn token(event: &epoll::Event) -> Option<usize> {
     let token = event.data.u64();
     usize::try_from(token).ok().filter(|_| token != TIMER_TOKEN)
 }

@@ -8,26 +8,15 @@ use crate::loadgen::client::response_head::{Head, parse_head};
 
 /// Largest response head, bytes.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
-/// A malformed response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// The head is not an HTTP/1 head.
     #[error("expected the head of an HTTP/1.1 response: {0}")]
     Head(httparse::Error),
-    /// The head exceeds its limit.
     #[error("the head of the response is longer than {HEAD_SIZE_BYTES_MAX} bytes")]
     HeadTooLong,
-    /// A framing header is invalid.
     #[error("{header}: expected {expected}, found `{found}`")]
-    Framing {
-        /// The header.
-        header: &'static str,
-        /// The expected value.
-        expected: &'static str,
-        /// The value received.
-        found: String,
-    },
-    /// The chunked body is malformed.
+    Framing { header: &'static str, expected: &'static str, found: String },
     #[error("the body of the response: {0}")]
     Chunk(#[from] ChunkError),
 }
@@ -35,13 +24,11 @@ pub enum ResponseError {
 /// The state after a piece of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The response continues.
     More,
     /// The response is complete. It ended after this many of the bytes.
     Whole(usize),
 }
 
-/// Parses the responses of one connection.
 #[derive(Debug)]
 pub struct ResponseReader {
     stage: Stage,
@@ -62,7 +49,6 @@ struct Counted {
 /// How many bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Of every response.
     Every(usize),
     /// Of responses whose status is not 2xx.
     Refusals(usize),
@@ -155,7 +141,6 @@ impl ResponseReader {
         self.counted.bytes
     }
 
-    /// The kept start of the body.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         &self.counted.kept

@@ -55,24 +55,18 @@ pub struct Ticket {
     pub index: u64,
     /// Sequence number, unique in the run.
     pub sequence: u64,
-    /// Whether the request is counted.
     pub measured: bool,
-    /// Intended start.
     pub intended: u64,
 }
 
-/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Send a request now.
     Now(Ticket),
     /// Wait until this time.
     At(u64),
-    /// The run is over.
     Over,
 }
 
-/// Issues the tickets of one thread.
 #[derive(Debug)]
 pub struct Tickets {
     plan: Plan,
@@ -85,7 +79,6 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Tickets for thread `thread` of `plan.threads`.
     #[must_use]
     pub fn new(plan: Plan, shared: Arc<Shared>, thread: u64) -> Tickets {
         Tickets { plan, shared, thread, warm_given: 0, given: 0, over: false }
@@ -191,7 +184,7 @@ fn nanos_of_seconds(seconds: f64) -> u64 {
 }
 
 /// Nanoseconds of a duration, at most 584 years.
-pub(in crate::loadgen) fn nanos(duration: Duration) -> u64 {
+pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -6,25 +6,19 @@ use std::time::Duration;
 /// Timeout of a test connection before the run.
 const TRY_WAIT: Duration = Duration::from_secs(2);
 
-/// The target server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The URL as given.
     pub url: String,
     /// Host and port, for the `Host` header.
     pub host: String,
     /// The prefix of every path: empty, or with a leading `/` and without a trailing one.
     pub prefix: String,
-    /// The address to connect to.
     pub address: SocketAddr,
 }
 
 impl Target {
     /// Parses `http://HOST[:PORT][/PREFIX]` and resolves the host. Of several addresses, the first one that accepts a
     /// connection is used.
-    ///
-    /// # Errors
-    /// When the URL is invalid or the host has no address.
     pub fn resolve(url: &str) -> Result<Target, String> {
         let rest = url.strip_prefix("http://").ok_or_else(|| {
             format!("`{url}`: expected http://HOST:PORT; TLS is measured at the proxy that ends it")

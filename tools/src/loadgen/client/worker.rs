@@ -16,7 +16,7 @@ use crate::loadgen::requests::mix::Mix;
 use crate::loadgen::results::tally::{FailureKind, Tally};
 
 /// Size of the read buffer, bytes.
-pub(in crate::loadgen) const READ_BYTES: usize = 256 * 1024;
+pub const READ_BYTES: usize = 256 * 1024;
 /// Delay before a failed connect is retried.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
 /// Consecutive failed connects after which a connection is abandoned.
@@ -26,14 +26,13 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Changes the seed for the warm-up, so that it draws other numbers.
 const WARM_UP_SEED: u64 = 0x6d65_7263_6174_6f00;
 
-/// A thread and its connections.
-pub(in crate::loadgen) struct Worker {
-    pub(in crate::loadgen) context: ThreadContext,
-    pub(in crate::loadgen) tickets: Tickets,
-    pub(in crate::loadgen) shared: Arc<Shared>,
-    pub(in crate::loadgen) mix: Mix,
-    pub(in crate::loadgen) seed: u64,
-    pub(in crate::loadgen) timeout: Duration,
+pub struct Worker {
+    pub context: ThreadContext,
+    pub tickets: Tickets,
+    pub shared: Arc<Shared>,
+    pub mix: Mix,
+    pub seed: u64,
+    pub timeout: Duration,
     connections: Vec<WorkerConnection>,
     idle: VecDeque<usize>,
     /// Connections that wait for a retry, by its time.
@@ -51,22 +50,19 @@ struct WorkerConnection {
     connect_failures: u32,
 }
 
-/// The results of a thread.
-pub(in crate::loadgen) struct WorkerResult {
-    /// Counts by work.
-    pub(in crate::loadgen) tallies: Vec<Tally>,
+pub struct WorkerResult {
+    pub tallies: Vec<Tally>,
     /// Requests that were due but never sent.
-    pub(in crate::loadgen) unsent: u64,
-    /// Opened connections.
-    pub(in crate::loadgen) opened: u64,
+    pub unsent: u64,
+    pub opened: u64,
     /// Abandoned connections.
-    pub(in crate::loadgen) gone: usize,
+    pub gone: usize,
     /// End of the last counted request, nanoseconds since the start.
-    pub(in crate::loadgen) last_end: u64,
+    pub last_end: u64,
 }
 
 impl Worker {
-    pub(in crate::loadgen) fn new(
+    pub fn new(
         context: ThreadContext,
         tickets: Tickets,
         shared: Arc<Shared>,
@@ -97,7 +93,7 @@ impl Worker {
     }
 
     /// Runs until the schedule ends.
-    pub(in crate::loadgen) fn run(mut self) -> io::Result<WorkerResult> {
+    pub fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Poller::events();
         let mut next_check = 0;
         loop {
@@ -211,7 +207,7 @@ impl Worker {
         let unreachable = failure == Some(FailureKind::Connect);
         slot.connect_failures = if unreachable { slot.connect_failures + 1 } else { 0 };
         let gone = slot.connect_failures >= CONNECT_FAILURE_COUNT_MAX;
-        self.busy = self.busy.saturating_sub(1);
+        self.busy -= 1;
         self.count_end(&in_flight);
         match (unreachable, gone) {
             (false, _) => self.idle.push_back(token),

@@ -10,7 +10,6 @@ pub const WEIGHT_MAX: u64 = 1_000_000;
 /// One item of `--work`: `NAME`, `NAME=WEIGHT` or `NAME@DEPTH=WEIGHT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixItem {
-    /// The work.
     pub name: String,
     /// Only this depth; by default, all depths of the run.
     pub depth: Option<u64>,
@@ -19,9 +18,6 @@ pub struct MixItem {
 }
 
 /// Parses a mix like `w1=8,w4=2,w2k@100000`.
-///
-/// # Errors
-/// When the text is not a mix.
 pub fn parse(text: &str) -> Result<Vec<MixItem>, String> {
     let items: Vec<MixItem> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
     if items.len() > WORK_COUNT_MAX {
@@ -44,7 +40,6 @@ fn parse_one(item: &str) -> Result<MixItem, String> {
     Ok(MixItem { name: name.to_owned(), depth, weight })
 }
 
-/// Draws works by their weights.
 #[derive(Debug, Clone)]
 pub struct Mix {
     /// The cumulative weight of each work.
@@ -62,7 +57,6 @@ impl Mix {
         Mix { upto: upto.collect() }
     }
 
-    /// Draws the number of a work.
     pub fn draw(&self, random: &mut Random) -> usize {
         let all = self.upto.last().copied().unwrap_or_default();
         if self.upto.len() < 2 {

@@ -24,11 +24,8 @@ const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_V
 /// Prepares the works of a mix.
 #[derive(Debug)]
 pub struct Preparer<'a> {
-    /// The work file.
     pub work_file: &'a WorkFile,
-    /// The target server.
     pub target: &'a Target,
-    /// The API key of every request.
     pub key: Option<&'a str>,
     /// Depths of works that have them.
     pub depths: &'a [u64],
@@ -37,10 +34,6 @@ pub struct Preparer<'a> {
 }
 
 impl Preparer<'_> {
-    /// Prepares all works of the mix.
-    ///
-    /// # Errors
-    /// When a work is unknown, a template cannot be bound, or the server returns no cursor or values.
     pub fn prepare(&self, items: &[MixItem]) -> Result<Vec<PreparedWork>, Failure> {
         let works = self.works(items)?;
         let mut bindings = Bindings { parameters: self.work_file.parameters.clone(), ..Bindings::default() };
@@ -244,7 +237,6 @@ impl Preparer<'_> {
     }
 }
 
-/// A work at one depth.
 struct WorkAtDepth<'a> {
     work: &'a Work,
     depth: Option<u64>,
@@ -260,7 +252,6 @@ impl WorkAtDepth<'_> {
     }
 }
 
-/// The remedy for a status.
 #[must_use]
 pub fn remedy_for(status: u16) -> &'static str {
     match status {

@@ -10,27 +10,24 @@ pub struct PreparedWork {
     pub name: String,
     /// The name of the work without the depth.
     pub work: String,
-    /// Rows before its page.
     pub depth: Option<u64>,
-    /// Weight in the mix.
     pub weight: u64,
-    /// Whether its responses have no body.
     pub to_head: bool,
     pub(super) expect: Vec<u16>,
     pub(super) request_bytes: RequestBytes,
 }
 
-/// The bytes of the requests of a work.
 #[derive(Debug, Clone)]
 pub(super) enum RequestBytes {
     /// Every request has the same bytes.
     Fixed(Vec<u8>),
-    /// Requests differ.
-    Varying { head: BoundTemplate, body: Option<BoundTemplate> },
+    Varying {
+        head: BoundTemplate,
+        body: Option<BoundTemplate>,
+    },
 }
 
 impl PreparedWork {
-    /// Whether a status counts as success.
     #[must_use]
     pub fn expects(&self, status: u16) -> bool {
         if self.expect.is_empty() { (200..300).contains(&status) } else { self.expect.contains(&status) }
@@ -54,7 +51,6 @@ impl PreparedWork {
 }
 
 impl RequestBytes {
-    /// The first request.
     pub(super) fn encoded(&self, random: &mut Random) -> Vec<u8> {
         let (mut out, mut room) = (Vec::new(), Vec::new());
         self.render(random, 0, &mut room, &mut out);

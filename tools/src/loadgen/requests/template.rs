@@ -4,16 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mercato::api::percent_encode;
-
 use crate::loadgen::random::Random;
+use mercato_web::percent_encode;
 
 /// Most placeholders of a template.
 pub const PLACEHOLDER_COUNT_MAX: usize = 64;
 /// Most choices of one `{pick:…}`.
 pub const CHOICE_COUNT_MAX: usize = 1_000;
 
-/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
@@ -35,7 +33,6 @@ enum Part {
 /// The part of a request, which decides how values are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPart {
-    /// A JSON body: values are JSON.
     Body,
     /// The target of a request: values are percent-encoded.
     Target,
@@ -43,7 +40,6 @@ pub enum RequestPart {
     Header,
 }
 
-/// A value in all its encodings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     json: String,
@@ -62,7 +58,6 @@ enum BoundPart {
     Sequence,
 }
 
-/// The bindings of a run.
 #[derive(Debug, Default, Clone)]
 pub struct Bindings {
     /// Parameters, written unencoded.
@@ -73,18 +68,10 @@ pub struct Bindings {
     pub lists: BTreeMap<String, Vec<Value>>,
 }
 
-/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// An unknown placeholder.
     #[error("`{{{found}}}`, where {expected} was expected")]
-    Placeholder {
-        /// The text between the braces.
-        found: String,
-        /// The allowed text.
-        expected: String,
-    },
-    /// Too many placeholders.
+    Placeholder { found: String, expected: String },
     #[error("more than {PLACEHOLDER_COUNT_MAX} placeholders")]
     TooMany,
     /// A character that would break the request.
@@ -121,9 +108,6 @@ impl Value {
 
 impl Template {
     /// Parses a template. A brace without a lower-case letter behind it is literal.
-    ///
-    /// # Errors
-    /// When a placeholder is unclosed or unknown.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
@@ -155,7 +139,6 @@ impl Template {
         self.0.iter().any(|part| matches!(part, Part::Name(found) if found == name))
     }
 
-    /// The lists that the template uses.
     pub fn lists(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Value(list) => Some(list.as_str()),
@@ -164,9 +147,6 @@ impl Template {
     }
 
     /// Replaces the placeholders that are bound before the run.
-    ///
-    /// # Errors
-    /// When a name or list has no binding, or a character would break the request.
     pub fn bind(&self, bindings: &Bindings, part: RequestPart) -> Result<BoundTemplate, TemplateError> {
         let mut bound = BoundTemplate(Vec::new());
         for segment in &self.0 {
@@ -209,13 +189,11 @@ impl Bindings {
 }
 
 impl BoundTemplate {
-    /// A template without placeholders.
     #[must_use]
     pub fn of(text: &str) -> BoundTemplate {
         BoundTemplate(vec![BoundPart::Text(text.to_owned())])
     }
 
-    /// Appends another template.
     pub fn append(&mut self, other: BoundTemplate) {
         for piece in other.0 {
             match (self.0.last_mut(), piece) {

@@ -28,7 +28,6 @@ pub const NAME_LENGTH_MAX: usize = 32;
 /// Largest body template, bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// A valid work file.
 #[derive(Debug, Clone)]
 pub struct WorkFile {
     /// Its name in messages.
@@ -37,7 +36,6 @@ pub struct WorkFile {
     pub mix: Option<String>,
     /// The default of `--depths`.
     pub depths: Vec<u64>,
-    /// Parameters of all templates.
     pub parameters: BTreeMap<String, String>,
     /// Lists of values that are fetched before the run.
     pub lists: BTreeMap<String, ListSource>,
@@ -45,31 +43,21 @@ pub struct WorkFile {
     pub works: Vec<Work>,
 }
 
-/// One kind of request.
 #[derive(Debug, Clone)]
 pub struct Work {
-    /// Its name.
     pub name: String,
-    /// Its description.
     pub description: String,
-    /// The request.
     pub request: Request,
     /// Good statuses; empty means 200 to 299.
     pub expect: Vec<u16>,
-    /// The request that returns its cursor.
     pub cursor: Option<CursorSource>,
 }
 
-/// A request template.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The method.
     pub method: String,
-    /// The path and the query string.
     pub path: Template,
-    /// Additional headers.
     pub headers: Vec<(String, Template)>,
-    /// The body.
     pub body: Option<Template>,
 }
 
@@ -85,7 +73,6 @@ pub struct CursorSource {
 /// A request whose response contains a list of values.
 #[derive(Debug, Clone)]
 pub struct ListSource {
-    /// The request.
     pub request: Request,
     /// JSON pointer to the list of rows (RFC 6901).
     pub rows: String,
@@ -102,16 +89,12 @@ impl Work {
 }
 
 impl Request {
-    /// All its templates.
     pub fn texts(&self) -> impl Iterator<Item = &Template> {
         std::iter::once(&self.path).chain(self.headers.iter().map(|(_, text)| text)).chain(&self.body)
     }
 }
 
 /// Reads a work file; without a path, the built-in one.
-///
-/// # Errors
-/// When the file cannot be read, or is too large.
 pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
     let Some(path) = file else { return Ok((BUILT_IN_NAME.to_owned(), BUILT_IN.to_owned())) };
     let source = path.display().to_string();
@@ -169,16 +152,9 @@ pub fn read(source: &str, text: &str) -> Result<WorkFile, Failure> {
 /// The remedy of an invalid work file.
 pub(super) const REMEDY: &str = "compare it with `mercato-tools loadgen --print-works`";
 
-/// An error in a section of a work file.
 #[must_use]
 pub fn work_file_error(source: &str, section: &str, expected: &str, found: &str, remedy: &str) -> Failure {
-    Failure::Refused {
-        file: source.to_owned(),
-        section: section.to_owned(),
-        expected: expected.to_owned(),
-        found: found.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+    Failure::refused(source, section, expected, found, remedy)
 }
 
 /// An error in a template of a work file.

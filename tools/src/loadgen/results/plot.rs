@@ -35,9 +35,6 @@ struct Curve {
 }
 
 /// Plots latency by percentile, one curve a work. The axis has equal distances between nines.
-///
-/// # Errors
-/// When there is no data, or drawing fails.
 pub fn by_percentile(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves: Vec<Curve> = works
         .iter()
@@ -59,9 +56,6 @@ pub fn by_percentile(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> 
 }
 
 /// Plots median and 99th percentile by depth, two curves for each work with depths.
-///
-/// # Errors
-/// When no work has depths, or drawing fails.
 pub fn by_depth(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves = depth_curves(works, tallies);
     let (_, high) =

@@ -19,9 +19,8 @@ pub struct ProcessUse {
     pub anonymous_bytes: u64,
 }
 
-/// Monitors a process.
 #[derive(Debug)]
-pub(in crate::loadgen) struct ProcessMonitor {
+pub struct ProcessMonitor {
     process: u32,
     began: Option<f64>,
     ended: Option<f64>,
@@ -31,32 +30,29 @@ pub(in crate::loadgen) struct ProcessMonitor {
 
 impl ProcessMonitor {
     /// Monitors a process; `None` if it does not exist.
-    pub(in crate::loadgen) fn new(process: u32) -> Option<ProcessMonitor> {
+    pub fn new(process: u32) -> Option<ProcessMonitor> {
         cpu_seconds(process)?;
         Some(ProcessMonitor { process, began: None, ended: None, resident: 0, anonymous: 0 })
     }
 
-    /// Starts the measurement.
-    pub(in crate::loadgen) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.began = cpu_seconds(self.process);
         (self.resident, self.anonymous) = (0, 0);
     }
 
-    /// Samples the memory.
-    pub(in crate::loadgen) fn sample(&mut self) {
+    pub fn sample(&mut self) {
         let status = read(self.process, "status").unwrap_or_default();
         self.resident = self.resident.max(kilobytes(&status, "VmRSS:"));
         self.anonymous = self.anonymous.max(kilobytes(&status, "RssAnon:"));
     }
 
-    /// Ends the measurement.
-    pub(in crate::loadgen) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.sample();
         self.ended = cpu_seconds(self.process);
     }
 
     /// The resource usage; `None` when the process or the run ended before the measurement.
-    pub(in crate::loadgen) fn used(&self) -> Option<ProcessUse> {
+    pub fn used(&self) -> Option<ProcessUse> {
         let cpu_seconds = self.ended? - self.began?;
         Some(ProcessUse { cpu_seconds, resident_bytes: self.resident, anonymous_bytes: self.anonymous })
     }

@@ -8,40 +8,30 @@ use crate::loadgen::results::process::ProcessUse;
 use crate::loadgen::results::tally::{FailureKind, FailureSample, Percentiles, Tally};
 use crate::loadgen::{Load, Outcome};
 
-/// The report of a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The server.
     pub url: String,
     /// `closed` or `open`.
     #[serde(rename = "loop")]
     pub kind: &'static str,
     /// Target rate of an open loop, requests a second.
     pub intended_rate: Option<f64>,
-    /// Connections.
     pub connections: usize,
-    /// Threads.
     pub threads: usize,
     /// Seed of the random choices.
     pub seed: u64,
-    /// Seconds of warm-up.
     pub warm_up_seconds: f64,
     /// Seconds from the end of the warm-up to the end of the last request.
     pub seconds: f64,
     /// How the run ended: `complete`, `signal`, or `unreachable` when connections were abandoned.
     pub ended: &'static str,
-    /// Totals over all works.
     pub total: WorkSummary,
-    /// Each work.
     pub works: Vec<WorkSummary>,
     /// Requests of an open loop that were due but never sent, because no connection was free.
     pub unsent: u64,
-    /// Opened connections.
     pub connections_opened: u64,
-    /// Resource usage of the server.
     pub server: Option<ServerUse>,
-    /// Resource usage of this program.
     pub generator: Option<GeneratorUse>,
 }
 
@@ -51,19 +41,15 @@ pub struct Report {
 pub struct WorkSummary {
     /// Name, with `@DEPTH` for a depth; `total` for all works.
     pub name: String,
-    /// The work without the depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
-    /// The depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
     /// Completed requests, good or failed.
     pub requests: u64,
     /// Requests with a good response.
     pub good: u64,
-    /// Failures by kind.
     pub errors: Errors,
-    /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
     /// Good responses a second.
     pub rate_per_second: f64,
@@ -80,15 +66,11 @@ pub struct WorkSummary {
     pub first_byte_milliseconds: Option<Percentiles>,
 }
 
-/// Failures by kind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Errors {
-    /// All.
     pub total: u64,
-    /// Unexpected statuses.
     pub status: u64,
-    /// No connection.
     pub connect: u64,
     /// No complete response within the timeout.
     pub timeout: u64,
@@ -100,22 +82,18 @@ pub struct Errors {
     pub malformed: u64,
 }
 
-/// Resource usage of the server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerUse {
-    /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
     /// Processor time a completed request, microseconds.
     pub cpu_micros_per_request: Option<f64>,
 }
 
-/// Resource usage of this program.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorUse {
-    /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
     /// Processor time a completed request, microseconds.
@@ -125,10 +103,6 @@ pub struct GeneratorUse {
 }
 
 impl Report {
-    /// The report of a run.
-    ///
-    /// # Errors
-    /// When tallies cannot be added.
     pub fn new(
         load: &Load,
         target: &Target,

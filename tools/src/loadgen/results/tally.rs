@@ -9,17 +9,13 @@ const TIME_DIGITS: u8 = 3;
 /// Bytes of a refusal that a sample keeps.
 pub const SAMPLE_SIZE_BYTES_MAX: usize = 512;
 
-/// Kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
-    /// The response has an unexpected status.
     Status,
-    /// The connection could not be opened.
     Connect,
     /// No complete response within the timeout.
     Timeout,
-    /// The connection ended inside the response.
     Cut,
     /// More bytes came than the response announced.
     Length,
@@ -52,11 +48,9 @@ impl FailureKind {
     }
 }
 
-/// The first failure of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureSample {
-    /// How it failed.
     pub kind: FailureKind,
     /// The status of the response, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,10 +73,8 @@ pub struct Times {
     pub first_byte: u64,
 }
 
-/// The counts of one work.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Good responses.
     pub good: u64,
     /// Failures, in the order of [`FailureKind::ALL`].
     pub failed: [u64; 6],
@@ -94,15 +86,10 @@ pub struct Tally {
     pub service: Histogram<u64>,
     /// Nanoseconds to the first byte.
     pub first_byte: Histogram<u64>,
-    /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
 }
 
 impl Tally {
-    /// An empty tally.
-    ///
-    /// # Errors
-    /// When the histograms cannot be created.
     pub fn new() -> Result<Tally, hdrhistogram::CreationError> {
         let empty = || Histogram::new_with_bounds(1, TIME_NANOS_MAX, TIME_DIGITS);
         Ok(Tally {
@@ -116,7 +103,6 @@ impl Tally {
         })
     }
 
-    /// Counts a good response.
     pub fn succeed(&mut self, bytes: u64, times: Times) {
         self.good += 1;
         self.bytes += bytes;
@@ -134,16 +120,12 @@ impl Tally {
         }
     }
 
-    /// All failures.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.iter().sum()
     }
 
     /// Adds the counts of another tally.
-    ///
-    /// # Errors
-    /// Never in practice: all histograms have the same bounds.
     pub fn add(&mut self, other: &Tally) -> Result<(), hdrhistogram::AdditionError> {
         self.good += other.good;
         self.bytes += other.bytes;
@@ -166,9 +148,7 @@ impl Tally {
 pub struct Percentiles {
     /// The smallest.
     pub min: f64,
-    /// The mean.
     pub mean: f64,
-    /// The median.
     pub p50: f64,
     /// 90 % are at most this.
     pub p90: f64,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use mercato_format::Table;
-use mercato_tools::convert::{Conversion, convert};
+use mercato_tools::convert::convert;
 
 use crate::convert::files;
 
@@ -13,10 +13,7 @@ fn check(folder: &Path, what: &str, bytes: &[u8]) -> bool {
     let input = folder.join("damaged.parquet");
     let output = folder.join("out.mcol");
     fs::write(&input, bytes).unwrap();
-    let mut conversion = Conversion::new(&input, &output);
-    conversion.progress = false;
-    conversion.threads = 1;
-    let outcome = convert(&conversion);
+    let outcome = convert(&files::isolated(&input, &output));
     let left: Vec<_> = fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name()).collect();
     match &outcome {
         Ok(_) => {

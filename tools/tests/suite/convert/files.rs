@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{
@@ -10,9 +11,21 @@ use arrow_array::{
     StructArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field};
+use mercato_tools::convert::Conversion;
+use mercato_tools::convert::isolation::Isolation;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+
+/// A conversion in a worker, whose decoders may be stuck for a few seconds.
+pub fn isolated(input: &Path, output: &Path) -> Conversion {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_mercato-tools"));
+    let mut conversion = Conversion::new(input, output);
+    conversion.progress = false;
+    conversion.threads = 1;
+    conversion.isolation = Some(Isolation { program, decoder_time_max: Duration::from_secs(4) });
+    conversion
+}
 
 /// Writes a batch of named columns.
 pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) {

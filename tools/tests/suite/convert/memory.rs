@@ -52,14 +52,21 @@ fn plain() -> WriterProperties {
     WriterProperties::builder().set_dictionary_enabled(false).build()
 }
 
-/// Converts with the binary. Returns success, peak private memory, and peak memory with mapped files.
+/// The processes that a process has started.
+pub fn children(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    children.split_whitespace().map(|id| id.parse().unwrap()).collect()
+}
+
+/// Converts with the binary. Returns success, and of its worker the peak private memory, and that with mapped files.
 pub fn peaks(folder: &Path, arguments: &[&str]) -> (bool, u64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
     command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let (mut own, mut all) = (0, 0);
     while child.try_wait().unwrap().is_none() {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let worker = children(child.id()).first().copied().unwrap_or(child.id());
+        let status = fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
         if status.starts_with("Name:\tmercato-tools\n") {
             let line = |name: &str| {
                 let line = status.lines().find_map(|line| line.strip_prefix(name));

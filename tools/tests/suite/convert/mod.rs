@@ -3,7 +3,8 @@
 mod annotations;
 mod corrupt;
 pub mod files;
-mod hostile;
+pub mod hostile;
+mod isolation;
 mod many_columns;
 pub mod memory;
 mod nested_types;

@@ -8,6 +8,8 @@ use mercato_query::render::{Format, render_rows};
 use mercato_tools::convert::{Conversion, convert};
 use serde_json::value::RawValue;
 
+use crate::convert::files::isolated;
+
 /// Rows of a store file: JSON text of each value by column name.
 pub type Rows = Vec<HashMap<String, String>>;
 
@@ -34,7 +36,7 @@ pub fn converted(parquet: &Path) -> Rows {
 /// The error of a conversion, which must leave no file except the input.
 pub fn refusal(parquet: &Path) -> String {
     let output = parquet.with_extension("mcol");
-    let reason = convert(&Conversion::new(parquet, &output)).unwrap_err().one_line();
+    let reason = convert(&isolated(parquet, &output)).unwrap_err().one_line();
     let left = std::fs::read_dir(parquet.parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "{reason}");
     reason

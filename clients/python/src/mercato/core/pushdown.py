@@ -13,7 +13,7 @@ from typing import Any
 
 CONDITIONS_MAX = 100
 DEPTH_MAX = 4
-"""The server takes five levels. The outermost joins the conditions."""
+"""The server takes five. The outermost joins the conditions."""
 VALUES_MAX = 10_000
 EXACT_MAX = 2.0**53
 COMPARISONS = {"Eq": "eq", "NotEq": "ne", "Gt": "gt", "GtEq": "gte", "Lt": "lt", "LtEq": "lte"}
@@ -200,8 +200,8 @@ def joined(node: Node, operator: str) -> list[Node]:
 
 
 def size(found: Filter) -> tuple[int, int]:
-    """Conditions, and levels of objects, as the server counts them."""
-    count, depth = 0, 1
+    """Conditions, and how deep they are nested, as the server counts them."""
+    count, depth = 0, 0
     for name, value in found.items():
         if name in ("$and", "$or"):
             inner = [size(one) for one in value]

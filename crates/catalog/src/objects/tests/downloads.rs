@@ -79,7 +79,7 @@ fn tells_missing_object_from_missing_bucket_and_denial() {
         Double::that(move |_, _| Answer::This(status, "", body.clone()))
     };
     let no_bucket = says(404, "NoSuchBucket").store().delete(&name("o")).unwrap_err();
-    assert!(matches!(no_bucket, ObjectError::Refused { status: 404, .. }), "{no_bucket}");
+    assert!(matches!(no_bucket, ObjectError::NoBucket { .. }), "{no_bucket}");
     let denied = says(403, "AccessDenied");
     assert!(
         matches!(denied.store().length(&name("o")), Err(ObjectError::Denied { code, .. }) if code == "AccessDenied" || code == "no code")

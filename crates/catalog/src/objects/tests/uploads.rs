@@ -76,6 +76,30 @@ fn sends_part_again_from_its_beginning() {
     assert_eq!(double.object("o").unwrap(), noise(45_000));
 }
 
+/// A store that refuses a long body may close the connection before it was read.
+#[test]
+fn tells_missing_bucket_for_long_objects() {
+    let no_bucket = || Answer::This(404, "", b"<Error><Code>NoSuchBucket</Code></Error>".to_vec());
+    let cut = Double::that(move |asked, _| match asked.method.as_str() {
+        "PUT" => Answer::Raw(Vec::new()),
+        "HEAD" => Answer::This(404, "", Vec::new()),
+        _ => no_bucket(),
+    });
+    let (_folder, path) = file_of(&noise(45_000));
+    let outcomes = [
+        cut.store().put_file(&name("o"), &path, &ignore),
+        cut.store().put_bytes(&name("o"), b"abc"),
+        put(&cut, 45_000),
+        cut.store().length(&name("o")).map(drop),
+    ];
+    for outcome in outcomes {
+        assert!(matches!(outcome, Err(ObjectError::NoBucket { .. })), "{outcome:?}");
+    }
+    let away =
+        Double::that(|asked, _| if asked.method == "PUT" { Answer::Raw(Vec::new()) } else { Answer::Well });
+    assert!(away.store().put_bytes(&name("o"), b"abc").unwrap_err().is_passing());
+}
+
 #[test]
 fn aborts_upload_that_fails() {
     let refusals: [fn(&Asked) -> bool; 2] =

@@ -8,16 +8,15 @@ use serde::Serialize;
 
 use crate::api::app::App;
 use crate::api::content::graph_cache::{Drawn, GraphEdges};
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::language;
 use crate::api::handlers::catalog::graph::edges::RelationGraph;
 use crate::api::handlers::catalog::related::LISTED_TYPE;
-use crate::api::incoming::{Incoming, Method};
-use crate::api::response::Response;
-use crate::api::routing::router::{Guard, Route};
+use crate::api::route::{Guard, Route};
 use mercato_catalog::Language;
 use mercato_ledger::Relation;
 use mercato_ledger::limits::RELATION_WEIGHT_DEFAULT;
+use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =

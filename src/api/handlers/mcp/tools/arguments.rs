@@ -6,10 +6,9 @@ use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::api::errors::{ApiError, ValidationErrorBody};
-use crate::api::routing::parameters::nearest;
 use mercato_base::words::{NAME_UNKNOWN, any_of, counted, found_text, placed, quoted, whole_number};
 use mercato_catalog::Language;
+use mercato_web::{ApiError, ValidationErrorBody, nearest};
 
 /// Arguments of one call.
 const ARGUMENTS_MAX: usize = 32;

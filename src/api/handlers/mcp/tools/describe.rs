@@ -4,15 +4,15 @@ use serde::Serialize;
 
 use super::{Arguments, Output, literal};
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{damaged, verified};
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::catalog::schema::{self, ColumnLine};
 use crate::api::handlers::query::price::Price;
-use crate::api::incoming::Incoming;
 use crate::limits::mcp::OFFSET_MAX;
 use mercato_base::words::{counted, shortened};
 use mercato_catalog::{Dataset, DatasetVersion, Language};
+use mercato_web::ApiError;
 
 /// Bytes of the description of a dataset.
 const DESCRIPTION_BYTES_MAX: usize = 4_000;

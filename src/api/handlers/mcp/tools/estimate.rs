@@ -2,19 +2,19 @@
 //!
 //! Charges nothing and shows no row. Without a key the work is bounded, because the tool is open to everybody.
 
+use crate::api::books_errors::from_books;
 use serde::Serialize;
 
 use super::query::QUERY;
 use super::{Arguments, Output};
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::Asked;
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::api::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
@@ -22,6 +22,7 @@ use crate::limits::mcp::QUERY_ROWS_DEFAULT;
 use mercato_base::words::counted;
 use mercato_ledger::Spending;
 use mercato_query::QueryRequest;
+use mercato_web::{ApiError, ErrorKind};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,7 +47,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
     arguments.finish()?;
     let dataset = super::dataset(app, request, &slug)?;
-    let caller = request.caller().ok().cloned();
+    let caller = request.context.caller().ok().cloned();
     if let Some(caller) = &caller {
         may_read(&dataset, caller)?;
     }
@@ -62,9 +63,11 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let spending = Spending::Rows { limit: query.plan().limit() };
     let spent = match &caller {
         None => None,
-        Some(Caller { account, key }) => {
-            Some(app.ledger.estimate(account, Some(key), rows.at_most, spending, request.now())?)
-        }
+        Some(Caller { account, key }) => Some(
+            app.ledger
+                .estimate(account, Some(key), rows.at_most, spending, request.now())
+                .map_err(from_books)?,
+        ),
     };
     let credits_required = spent.map_or(rows.at_most, |estimate| estimate.credits_required);
     let estimated = Estimated {

@@ -21,14 +21,14 @@ use super::revision::Revision;
 use super::rpc::{self, Failure, Reply};
 use crate::access::{Caller, KeyRefusal};
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use crate::api::context::{Incoming, presented_key_of};
 use crate::api::handlers::catalog::dataset_answer::find_named;
-use crate::api::incoming::Incoming;
 use crate::api::openapi::compact;
 pub(super) use arguments::{Arguments, kind_of};
 use mercato_base::words::{QUOTED_BYTES_MAX, shortened};
 use mercato_catalog::Dataset;
 use mercato_ledger::Durable;
+use mercato_web::{ApiError, ErrorKind, ValidationErrorBody};
 
 /// Faults of one call that its result names.
 const FAULTS_SHOWN_MAX: usize = 10;
@@ -194,10 +194,10 @@ fn dataset(app: &App, request: &mut Incoming, slug: &str) -> Result<Arc<Dataset>
 
 /// The caller that pays, or the refusal of a call without an accepted key.
 fn caller(app: &App, request: &Incoming) -> Result<Caller, ApiError> {
-    if let Ok(caller) = request.caller() {
+    if let Ok(caller) = request.context.caller() {
         return Ok(caller.clone());
     }
-    let presented = app.access.authenticate(request.presented_key(), request.now());
+    let presented = app.access.authenticate(presented_key_of(request), request.now());
     let refusal = presented.err().unwrap_or(KeyRefusal::Missing);
     let error = ApiError::from(refusal);
     let reason = error.details().map(|details| details.reason().to_owned()).unwrap_or_default();

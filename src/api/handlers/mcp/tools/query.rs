@@ -1,25 +1,27 @@
 //! `query_rows`: a page of rows, charged once, never above the caller's ceiling.
 
+use crate::api::books_errors::from_books;
 use serde::Serialize;
 
 use super::rows::Rows;
 use super::{Arguments, Output};
 use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::errors::{ApiError, ErrorKind};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
+use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::credits_warning::credits_warnings;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
 use crate::api::handlers::query::sale::{Buyer, Offer};
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
-use mercato_query::Count;
+use mercato_query::{Count, Page};
+use mercato_web::{ApiError, ErrorKind};
 
 /// The arguments that are fields of a query.
 pub(super) const QUERY: [&str; 8] =
@@ -73,8 +75,10 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let (query, plan) = (offer.query(), offer.query().plan());
     let now = request.now();
     let refuse_above_ceiling = |rows: u64| {
-        let cost =
-            app.ledger.estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)?;
+        let cost = app
+            .ledger
+            .estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)
+            .map_err(from_books)?;
         refuse_above(ceiling, spent, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
@@ -87,17 +91,12 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
     }
     let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
-    let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
-        Some(last) if rows.count < found => {
-            Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
-        }
-        _ => page.next_cursor.clone(),
-    };
+    let next_cursor = cursor_after(query, &page, rows.count)?;
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
-    request.log.rows = Some(charged_rows);
-    request.log.credits = Some(receipt.charged);
+    request.context.log.rows = Some(charged_rows);
+    request.context.log.credits = Some(receipt.charged);
     let credits_warnings = credits_warnings(app, &account, &receipt.caps, receipt.remaining);
     let tail = Tail {
         slug: dataset.slug(),
@@ -115,6 +114,16 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
     let credits = Some((receipt.charged, receipt.remaining));
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
+}
+
+/// The cursor behind the rows that are sent, which may be fewer than were found.
+fn cursor_after(query: &CheckedQuery<'_>, page: &Page, sent: usize) -> Result<Option<String>, ApiError> {
+    match page.rows.get(..sent).and_then(<[u32]>::last) {
+        Some(last) if sent < page.rows.len() => {
+            query.plan().cursor_after(*last).map(Some).map_err(|error| query.damaged(&error))
+        }
+        _ => Ok(page.next_cursor.clone()),
+    }
 }
 
 /// Refuses a call that would cost more than its caller wants to pay, with what the calls before it in its batch cost.

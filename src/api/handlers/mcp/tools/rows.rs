@@ -2,12 +2,12 @@
 //!
 //! Does not depend on prices or arguments.
 
-use crate::api::errors::{ApiError, ErrorKind};
 use crate::api::handlers::query::page_answer::non_finite_warning;
 use crate::limits::mcp::ROWS_BYTES_MAX;
 use mercato_base::words::{counted, grouped};
 use mercato_catalog::{FormatError, Table};
 use mercato_query::render::{Format, RenderNotes, render_rows};
+use mercato_web::{ApiError, ErrorKind};
 
 /// Rows that are encoded before the bound is looked at.
 const BATCH_ROWS: usize = 64;

@@ -5,17 +5,17 @@ use serde::Serialize;
 use super::rows::Rows;
 use super::{Arguments, Output};
 use crate::api::app::App;
-use crate::api::errors::ApiError;
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::catalog::sample::spaced_rows;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::query_input::Asked;
-use crate::api::incoming::Incoming;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::{QUERY_LIMIT_MAX, SAMPLE_ROW_COUNT_MAX};
 use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SAMPLE_ROWS_DEFAULT};
 use mercato_base::words::counted;
 use mercato_catalog::DatasetVersion;
+use mercato_web::ApiError;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +41,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let query = CheckedQuery::new(app, dataset.slug(), version, &asked, &work)?;
     let numbers = chosen(version, limit);
     let rows = Rows::encode(&version.table, query.plan().columns(), &numbers, |error| query.damaged(error))?;
-    request.log.rows = u64::try_from(rows.count).ok();
+    request.context.log.rows = u64::try_from(rows.count).ok();
     let tail = Tail {
         slug: dataset.slug(),
         version: version.version.to_string(),

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::{Arguments, Output};
 use crate::api::app::App;
-use crate::api::errors::ApiError;
-use crate::api::incoming::Incoming;
+use crate::api::context::Incoming;
 use crate::limits::mcp::{OFFSET_MAX, SUMMARY_BYTES_MAX, TAGS_MAX};
 use mercato_base::words::{counted, shortened};
 use mercato_catalog::{Dataset, Language, Order};
@@ -18,6 +17,7 @@ use mercato_search::limits::{
     RETRY_AFTER_INDEXING_SECONDS,
 };
 use mercato_search::question::Question;
+use mercato_web::ApiError;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

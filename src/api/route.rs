@@ -1,0 +1,43 @@
+//! A row of the table of routes: path, who may ask, which workers answer, and the handler.
+
+use super::app::App;
+use super::context::Incoming;
+use mercato_web::{ApiError, Method, Response};
+
+/// The handler of a route.
+pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
+
+/// The access check of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Anyone, and the request counts against no limit.
+    Uncounted,
+    /// Anyone within the request limits.
+    Public,
+    /// Anyone within the request limits. The running requests of a key are bounded as where a key is required.
+    KeyOptional,
+    /// Holders of a valid API key within their request limits.
+    Key,
+    /// Holders of the operator's token. Only the admin listener has such routes.
+    Operator,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// `GET`, which includes `HEAD`.
+    pub method: Method,
+    /// Segments; `{name}` takes one segment as a parameter.
+    pub pattern: &'static str,
+    /// The access check of a route.
+    pub guard: Guard,
+    /// The handler.
+    pub handler: Handler,
+}
+
+impl Route {
+    /// A row of the table.
+    pub const fn new(method: Method, pattern: &'static str, guard: Guard, handler: Handler) -> Self {
+        Self { method, pattern, guard, handler }
+    }
+}
