@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::audit::AuditReport;
 use crate::backup::{BackupError, BackupSummary, MovedSegment};
@@ -32,8 +33,14 @@ pub enum Store {
 macro_rules! on {
     ($store:expr, $books:ident => $call:expr) => {
         match $store {
-            Store::Local($books) => $call,
-            Store::Postgres($books) => $call,
+            Store::Local(local) => {
+                let $books = &local.shared;
+                $call
+            }
+            Store::Postgres(postgres) => {
+                let $books = &postgres.core;
+                $call
+            }
         }
     };
 }
@@ -47,16 +54,16 @@ impl Store {
     /// The same for what customers do many times a second: a database carries many of them out in one transaction.
     pub fn sell<S: Sale>(&self, sale: &S) -> Result<Pending<S::Outcome>, ChargeError> {
         match self {
-            Store::Local(books) => books.run(sale),
-            Store::Postgres(books) => books.queue(sale),
+            Store::Local(books) => books.shared.run(sale),
+            Store::Postgres(books) => books.core.queue(sale),
         }
     }
 
     /// Ends the reservation of a stream. Books settle it on their own when they alone hold its progress.
     pub fn settle(&self, settle: &Settle) -> Result<Pending<Receipt>, ChargeError> {
         match self {
-            Store::Local(books) => books.run(settle),
-            Store::Postgres(books) => books.settle(settle),
+            Store::Local(books) => books.shared.run(settle),
+            Store::Postgres(books) => books.core.settle(settle),
         }
     }
 
@@ -117,7 +124,7 @@ impl Store {
     ) -> Result<Vec<SharedCount>, BooksError> {
         match self {
             Store::Local(_) => Ok(Vec::new()),
-            Store::Postgres(books) => books.exchange_counts(own, asked, now),
+            Store::Postgres(books) => books.core.exchange_counts(own, asked, now),
         }
     }
 
@@ -130,7 +137,7 @@ impl Store {
     pub fn servers(&self) -> u64 {
         match self {
             Store::Local(_) => 1,
-            Store::Postgres(books) => books.servers(),
+            Store::Postgres(books) => books.core.servers.load(Ordering::Relaxed),
         }
     }
 
@@ -138,7 +145,7 @@ impl Store {
     pub fn server(&self) -> Option<i64> {
         match self {
             Store::Local(_) => None,
-            Store::Postgres(books) => Some(books.server()),
+            Store::Postgres(books) => Some(books.core.server()),
         }
     }
 
@@ -153,6 +160,9 @@ impl Store {
 
     /// Makes everything durable and releases the files.
     pub fn shutdown(&self) {
-        on!(self, books => books.end());
+        match self {
+            Store::Local(books) => books.end(),
+            Store::Postgres(books) => books.end(),
+        }
     }
 }

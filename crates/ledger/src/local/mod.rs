@@ -53,11 +53,12 @@ const RECOVERY_RETRY_MILLIS: u64 = 250;
 
 /// Books on the disk of this machine.
 pub struct LocalBooks {
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Shared {
+/// What the threads of the books share.
+pub struct Shared {
     path: PathBuf,
     folder: Arc<dyn Folder>,
     directory: Arc<Directory>,
@@ -84,7 +85,7 @@ enum Core {
     Closed,
 }
 
-struct Open {
+pub struct Open {
     state: State,
     /// What the state stands above.
     checkpoint: Arc<Checkpoint>,

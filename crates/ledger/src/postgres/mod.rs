@@ -52,12 +52,12 @@ const BATCHERS: usize = 2;
 
 /// Books on a database.
 pub struct PostgresBooks {
-    core: Arc<Core>,
+    pub core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What the threads share.
-struct Core {
+pub struct Core {
     address: DatabaseAddress,
     directory: Arc<Directory>,
     batches: Arc<Batches>,
@@ -78,7 +78,7 @@ struct Core {
     /// When that was so.
     followed_at: Mutex<Instant>,
     /// Servers with a lease when this one was last renewed.
-    servers: AtomicU64,
+    pub servers: AtomicU64,
     /// Until when, by the clock of this process, other servers leave the streams of this one alone.
     lease_until: Mutex<Instant>,
     is_ending: Arc<AtomicBool>,

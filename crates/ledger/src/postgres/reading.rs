@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
+use super::Core;
 use super::tables::{account, account_columns, entry, entry_columns, id, reservation, signed, unsigned};
-use super::{Core, PostgresBooks};
 use crate::account::AccountRecord;
 use crate::audit::{Audit, AuditReport};
 use crate::codec::Record;
@@ -161,15 +161,15 @@ pub fn audit(connection: &mut Connection) -> Result<AuditReport, Trouble> {
     Ok(report)
 }
 
-impl PostgresBooks {
+impl Core {
     /// Numbers for an operator's dashboard.
-    pub fn numbers(&self) -> LedgerStats {
-        let (core, status) = (&self.core, &self.core.status);
-        let (accounts, keys) = core.directory.counts();
+    pub fn stats(&self) -> LedgerStats {
+        let status = &self.status;
+        let (accounts, keys) = self.directory.counts();
         LedgerStats {
             entries: status.entries.load(Ordering::Relaxed),
             operations: status.operations.load(Ordering::Relaxed),
-            open_reservations: core.live.len() as u64,
+            open_reservations: self.live.len() as u64,
             accounts,
             keys,
             group_sizes: status.group_sizes.read(),

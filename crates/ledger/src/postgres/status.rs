@@ -5,8 +5,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::Core;
 use super::tables::unsigned;
-use super::{Core, PostgresBooks};
 use crate::error::OpenError;
 use mercato_base::clock::Moment;
 use mercato_database::{Connection, DatabaseAddress, Trouble, check, version};
@@ -118,17 +118,16 @@ pub struct DatabaseStats {
     pub reconnects: u64,
 }
 
-impl PostgresBooks {
+impl Core {
     pub fn database_stats(&self) -> DatabaseStats {
-        let core = &self.core;
-        let lease = core.lease_until.lock().saturating_duration_since(Instant::now());
-        let lag = core.followed_at.lock().elapsed();
+        let lease = self.lease_until.lock().saturating_duration_since(Instant::now());
+        let lag = self.followed_at.lock().elapsed();
         let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         DatabaseStats {
             lease_millis: millis(lease),
             follow_lag_millis: millis(lag),
-            doubtful_outcomes: core.batches.doubts.load(Ordering::Relaxed),
-            reconnects: core.batches.reconnects.load(Ordering::Relaxed),
+            doubtful_outcomes: self.batches.doubts.load(Ordering::Relaxed),
+            reconnects: self.batches.reconnects.load(Ordering::Relaxed),
         }
     }
 }
