@@ -13,9 +13,9 @@ mod tools;
 use crate::access::Subject;
 use crate::api::app::App;
 use crate::api::books_errors::from_books;
-use crate::api::context::{Incoming, client_address};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use mercato_ledger::Durable;
 use mercato_web::{ApiError, Method, Response};
 use message::{Body, Call, Message};
@@ -26,7 +26,7 @@ use rpc::{Failure, Reply};
 const BATCH_MESSAGES_MAX: usize = 8;
 
 /// Paths of this file.
-pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/mcp", Guard::KeyOptional, post)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/mcp", Guard::KeyOptional, post).by(Work::Agent)];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
@@ -86,7 +86,7 @@ fn batch(app: &App, request: &mut Incoming, messages: Vec<Message<'_>>) -> Resul
 
 /// Every message behind the first one counts as a request, too.
 fn admit_others(app: &App, request: &mut Incoming, messages: usize) -> Result<(), ApiError> {
-    let address = client_address(app, request);
+    let address = request.context.address;
     let caller = request.context.caller().ok().cloned();
     let subject = caller.as_ref().map_or(Subject::Address(address), Subject::Key);
     for _ in 1..messages {
