@@ -48,7 +48,6 @@ struct Tail<'a> {
 pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
     let slug = arguments.slug();
     let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
-    let spent = arguments.spent_before();
     let once = arguments.text("idempotencyKey");
     let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
     arguments.finish()?;
@@ -78,7 +77,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
             .ledger
             .estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)
             .map_err(from_books)?;
-        refuse_above(ceiling, spent, cost.credits_required)
+        refuse_above(ceiling, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
         refuse_above_ceiling(rows)?;
@@ -120,22 +119,17 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
 }
 
-/// Refuses a call that would cost more than its caller wants to pay, with what the calls before it in its batch cost.
-fn refuse_above(ceiling: u64, spent: u64, cost: u64) -> Result<(), ApiError> {
-    if cost == 0 || cost.saturating_add(spent) <= ceiling {
+/// Refuses a call that would cost more than its caller wants to pay.
+fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
+    if cost <= ceiling {
         return Ok(());
     }
-    let before = match spent {
-        0 => String::new(),
-        spent => format!(" beside the {} of the calls before it in this batch,", counted(spent, "credit")),
-    };
     let message = format!(
-        "this call would cost {} ({} EUR without VAT),{before} above maxCredits {}; nothing was charged for it",
+        "this call would cost {} ({} EUR without VAT), above maxCredits {}; nothing was charged for it",
         counted(cost, "credit"),
         Price::of(cost).eur(),
         grouped(ceiling),
     );
-    let cost = cost.saturating_add(spent);
     let hint =
         format!("lower limit, narrow the filters, or set maxCredits to {cost} or more if the user agrees");
     Err(ApiError::new(ErrorKind::NoCredits, message)
@@ -181,13 +175,8 @@ mod tests {
 
     #[test]
     fn refuses_cost_above_ceiling_and_names_it() {
-        assert!(refuse_above(10, 0, 10).is_ok() && refuse_above(0, 0, 0).is_ok());
-        assert!(refuse_above(10, 8, 2).is_ok() && refuse_above(10, 20, 0).is_ok());
-        let refusal = refuse_above(10, 8, 3).unwrap_err();
-        assert!(
-            refusal.message().contains("3 credits") && refusal.message().contains("8 credits of the calls")
-        );
-        let refusal = refuse_above(1_000, 0, 2_500).unwrap_err();
+        assert!(refuse_above(10, 10).is_ok() && refuse_above(0, 0).is_ok());
+        let refusal = refuse_above(1_000, 2_500).unwrap_err();
         assert_eq!(refusal.kind(), ErrorKind::NoCredits);
         assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
         assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");
