@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato_net::limits::SLOT_HEADER;
 use mercato_net::{
     Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
     PrivateAddress, Slots,
@@ -46,9 +45,9 @@ fn serve(server: &Arc<tiny_http::Server>, slots: Option<&Arc<Slots>>) {
         let (server, slots) = (Arc::clone(server), slots.cloned());
         thread::spawn(move || {
             while let Ok(request) = server.recv() {
-                let length: usize = request.url()[1..].parse().unwrap_or(0);
-                let name = request.headers().iter().find(|header| header.field.equiv(SLOT_HEADER));
-                let socket = name.and_then(|name| slots.as_ref()?.claim(name.value.as_str()));
+                let socket = slots.as_ref().and_then(|slots| slots.claim(&request.url()[1..]));
+                let target = socket.as_ref().map_or(request.url(), |socket| socket.head().target());
+                let length: usize = target[1..].parse().unwrap_or(0);
                 let mut writer = request.into_writer();
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
                 let piece = vec![b'a'; length.min(256 * 1024)];

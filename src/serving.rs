@@ -21,7 +21,7 @@ use crate::access::{
 };
 use crate::api::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
-    metrics_service, needs_key, public_service, work_of,
+    metrics_service, public_service,
 };
 use crate::branding::{Branding, BrandingError};
 use crate::config::{Secret, Settings, SignUp};
@@ -281,17 +281,16 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
             ClassPlan { name: "stream", workers: settings.stream_worker_count() },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
-        class_of: |target, has_key| match work_of(target) {
-            Work::Page => 0,
-            Work::Agent if has_key => 0,
-            Work::Public | Work::Agent => 1,
-            Work::Long => 2,
-            Work::Vital => 3,
-        },
-        needs_key,
         is_public: true,
     };
-    listen(plan, app, public_service(Arc::clone(app), limits, site::PAGES))
+    let class_of = |work, has_key| match work {
+        Work::Page => 0,
+        Work::Agent if has_key => 0,
+        Work::Public | Work::Agent => 1,
+        Work::Long => 2,
+        Work::Vital => 3,
+    };
+    listen(plan, app, public_service(Arc::clone(app), limits, site::PAGES, class_of))
 }
 
 /// The operator's side, and the listener for Prometheus where one is wanted.
@@ -305,8 +304,6 @@ fn start_metrics(address: SocketAddr, settings: &Settings, app: &Arc<App>) -> Re
         address: ListenAddress::Tcp(address),
         limits: settings.net_limits(),
         classes: vec![ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT }],
-        class_of: |_, _| 0,
-        needs_key: |_| false,
         is_public: false,
     };
     listen(plan, app, metrics_service(Arc::clone(app)))
@@ -320,15 +317,14 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
             ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
-        class_of: |target, _| usize::from(work_of(target) == Work::Vital),
-        needs_key: |_| false,
         is_public: false,
     };
     let hosts = match &settings.admin {
         ListenAddress::Tcp(_) => AdminHosts::Own(settings.admin_host.clone()),
         ListenAddress::Unix(_) => AdminHosts::Any,
     };
-    listen(plan, app, admin_service(Arc::clone(app), hosts, site::OPERATOR_PAGES))
+    let class_of = |work, _| usize::from(work == Work::Vital);
+    listen(plan, app, admin_service(Arc::clone(app), hosts, site::OPERATOR_PAGES, class_of))
 }
 
 fn listen(plan: FrontPlan, app: &Arc<App>, service: Service) -> Result<Front, StartError> {

@@ -1,7 +1,7 @@
 //! A server without its event loop: request parser, service and books, called by whoever wants an answer.
 //!
-//! A request takes the way that it takes in a server, with one gap: tiny_http's reader of heads, in whose place httparse
-//! and its `TestRequest` stand. The answer goes through a pair of sockets.
+//! A request takes the way that it takes in a server, with one gap: tiny_http, which hands over the name of the slot. The
+//! answer goes through a pair of sockets.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,22 +17,18 @@ use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use mercato_base::clock::{Moment, TestClock, UtcDay};
 use mercato_catalog::{Catalog, DataDirectory};
 use mercato_ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
-use mercato_net::limits::SLOT_HEADER;
 use mercato_net::{
-    Assignment, BodyMemory, Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, Request,
-    RequestFacts, RequestParser, Slots, Step,
+    Assignment, BodyMemory, Bound, ClassPlan, Head, ListenAddress, NetLimits, Request, RequestFacts,
+    RequestParser, Slots, Step,
 };
 use mercato_query::render::ParallelEncoder;
 use mercato_search::Search;
 use mercato_web::Pipeline;
 use socket2::Socket;
 use tempfile::TempDir;
-use tiny_http::{Header, TestRequest};
 
 use crate::site;
 
-/// Headers of a request, at most.
-const HEADERS_MAX: usize = 32;
 /// A request each second stays below every limit, so that the limits are in force and let everything in.
 const PAUSE_SECONDS: i64 = 1;
 
@@ -103,12 +99,12 @@ impl Shop {
         let classes = vec![ClassPlan { name: "bench", workers: 1 }];
         let bound = Bound::new(&anywhere, NetLimits::default(), classes).unwrap();
         let slots = Arc::clone(bound.slots());
-        let classifier = Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer)));
+        let service = public_service(app, &limits, mercato::site::PAGES, |_, _| 0);
+        let pipeline = Arc::new(Pipeline::new(service, Arc::clone(&slots)));
+        let classifying = Arc::clone(&pipeline);
+        let classifier = Arc::new(move |head: &Head<'_, '_>, peer| classifying.classify(head, peer));
         Shop {
-            pipeline: Arc::new(Pipeline::new(
-                public_service(app, &limits, mercato::site::PAGES),
-                Arc::clone(&slots),
-            )),
+            pipeline,
             ledger,
             account,
             key,
@@ -166,32 +162,15 @@ impl Shop {
             is_http_1_1: true,
             closes: false,
         };
-        let Request { head, body, .. } = self.parser.request().unwrap();
-        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body };
-        head.truncate(head.len() - 2);
-        head.extend_from_slice(format!("{SLOT_HEADER}: ").as_bytes());
-        self.slots.assign(0, assignment, false, head);
-        head.extend_from_slice(b"\r\n\r\n");
-        let raw = from_head(head);
+        let Request { head, note, body, .. } = self.parser.request().unwrap();
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, head, note, body };
+        let generation = self.slots.assign(0, assignment, false);
         self.parser.next();
-        self.pipeline.answer(raw);
+        self.pipeline.answer(self.slots.claim(&format!("0-{generation}")).unwrap());
         let mut received = 0;
         while let Ok(length @ 1..) = self.client.read(&mut self.received) {
             received += length;
         }
         assert!(received > 0, "nothing came");
     }
-}
-
-fn from_head(head: &[u8]) -> tiny_http::Request {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
-    let mut parsed = httparse::Request::new(&mut headers);
-    assert!(parsed.parse(head).unwrap().is_complete());
-    let mut request = TestRequest::new()
-        .with_method(parsed.method.unwrap().parse().unwrap())
-        .with_path(parsed.path.unwrap());
-    for header in parsed.headers.iter() {
-        request = request.with_header(Header::from_bytes(header.name, header.value).unwrap());
-    }
-    request.into()
 }

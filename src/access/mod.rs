@@ -56,6 +56,26 @@ pub struct Caller {
     pub key: KeyHandle,
 }
 
+impl Caller {
+    /// Whether the key is valid. The clock is read only for a key that has an end.
+    pub fn check(&self, now: impl FnOnce() -> Moment) -> Result<(), KeyRefusal> {
+        if self.key.revoked_at().is_some() {
+            return Err(KeyRefusal::Revoked);
+        }
+        match self.key.expires_at() {
+            Some(end) if now() >= end => Err(KeyRefusal::Expired),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes a use of the key, if it is valid.
+    pub fn use_key(&self, now: Moment) -> Result<(), KeyRefusal> {
+        self.check(|| now)?;
+        self.key.touch(now);
+        Ok(())
+    }
+}
+
 /// The subject of a rate limit.
 #[derive(Clone, Copy)]
 pub enum Subject<'a> {
@@ -129,25 +149,16 @@ impl AccessControl {
         };
     }
 
-    /// The number of the account whose valid key this is. Counts as no use of the key. The clock is read only for a key
-    /// that has an end.
-    pub fn account_of(&self, presented: Option<&str>, clock: &dyn Clock) -> Option<u64> {
-        let key = self.valid_key(presented, |end| clock.now() >= end).ok()?;
-        Some(key.account().id().number())
-    }
-
-    /// Authenticates a presented key. A typing error costs no lookup; nothing costs a disk access.
+    /// Authenticates a presented key.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
-        let key = self.valid_key(presented, |end| now >= end)?;
-        key.touch(now);
-        Ok(Caller { account: key.account().clone(), key })
+        let caller = self.find_caller(presented)?;
+        caller.use_key(now)?;
+        Ok(caller)
     }
 
-    fn valid_key(
-        &self,
-        presented: Option<&str>,
-        has_passed: impl FnOnce(Moment) -> bool,
-    ) -> Result<KeyHandle, KeyRefusal> {
+    /// Looks a presented key up, whether it is still valid or not. A typing error costs no lookup; nothing costs a disk
+    /// access.
+    pub fn find_caller(&self, presented: Option<&str>) -> Result<Caller, KeyRefusal> {
         let presented = presented.ok_or(KeyRefusal::Missing)?;
         if presented.len() > PRESENTED_KEY_BYTES_MAX {
             return Err(KeyRefusal::Malformed);
@@ -157,13 +168,7 @@ impl AccessControl {
             NotAKey::Checksum => KeyRefusal::Mistyped,
         })?;
         let key = self.ledger.find_key(&hash).ok_or(KeyRefusal::Unknown)?;
-        if key.revoked_at().is_some() {
-            return Err(KeyRefusal::Revoked);
-        }
-        if key.expires_at().is_some_and(has_passed) {
-            return Err(KeyRefusal::Expired);
-        }
-        Ok(key)
+        Ok(Caller { account: key.account().clone(), key })
     }
 
     /// Counts and admits a request, or refuses it with the time of the next admission. A refused request is not

@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::app::App;
-use super::presented_key::presented_key;
-use crate::access::{Admission, Caller, LimitStatus, Permit};
-use mercato_web::{ApiError, OwnHeaders, push_field};
+use super::route::Route;
+use crate::access::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
+use mercato_web::{ApiError, Match, OwnHeaders, push_field};
 
 /// One request.
 pub type Incoming = mercato_web::Incoming<RequestContext>;
@@ -24,8 +23,13 @@ pub struct LogFields {
 }
 
 /// What the server knows of a request.
-#[derive(Default)]
 pub struct RequestContext {
+    /// Where the path leads.
+    pub(super) found: Match<Route>,
+    /// The holder of the presented key, which may have ended since it was looked up.
+    pub(super) identity: Result<Caller, KeyRefusal>,
+    /// Address of the client: of the connection, or what a trusted proxy says.
+    pub address: IpAddr,
     pub(super) caller: Option<Caller>,
     pub(super) admission: Option<Admission>,
     /// The request counts as running until this is dropped.
@@ -35,22 +39,23 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// A request that has arrived.
+    pub(super) fn new(found: Match<Route>, identity: Result<Caller, KeyRefusal>, address: IpAddr) -> Self {
+        let log = LogFields::default();
+        Self { found, identity, address, caller: None, admission: None, held: None, log }
+    }
+
+    /// Why the presented key is none.
+    pub fn key_refusal(&self) -> KeyRefusal {
+        self.identity.as_ref().err().copied().unwrap_or(KeyRefusal::Missing)
+    }
+
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
     pub fn caller(&self) -> Result<&Caller, ApiError> {
         self.caller
             .as_ref()
             .ok_or_else(|| ApiError::internal("a route without a key guard asked for its caller"))
     }
-}
-
-/// Address of the client: of the connection, or what a trusted proxy says.
-pub fn client_address(app: &App, request: &Incoming) -> IpAddr {
-    app.trusted_proxies.client_address(request.peer(), request.headers("X-Forwarded-For"))
-}
-
-/// The API key that a request presents, valid or not.
-pub(super) fn presented_key_of(request: &Incoming) -> Option<&str> {
-    presented_key(request.headers("X-Api-Key"), request.headers("Authorization"))
 }
 
 impl OwnHeaders for RequestContext {

@@ -6,7 +6,6 @@
 mod admin_token;
 mod app;
 mod books_errors;
-mod classes;
 mod content;
 mod context;
 mod credits;
@@ -24,13 +23,12 @@ mod service;
 pub use admin_token::AdminToken;
 pub use app::App;
 pub use books_errors::from_books;
-pub use classes::{Work, needs_key, work_of};
 pub use content::documents::Documents;
 pub use content::exports::Exports;
 pub use content::graph_cache::{GraphCache, GraphEdge, GraphEdges};
 pub use content::prepared::Prepared;
 pub use content::public_url::{PublicUrl, PublicUrlError};
-pub use context::{Incoming, RequestContext, client_address};
+pub use context::{Incoming, RequestContext};
 pub use credits::{Charged, with_credits};
 pub use handlers::catalog::dataset_answer::{
     damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
@@ -48,7 +46,7 @@ pub use handlers::query::sale::{Buyer, Sold, sell_page};
 pub use handlers::streams::stream::stream_rows;
 pub use listener_kind::AdminHosts;
 pub use metrics::{HistorySample, Metrics, Totals};
-pub use presented_key::presented_key;
 pub use processor_limit::{ProcessorLimit, QUERY_TOO_EXPENSIVE};
+pub use route::Work;
 pub use routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
 pub use service::{Service, hold_for_account};

@@ -22,6 +22,22 @@ pub enum Guard {
     Operator,
 }
 
+/// Kinds of work. Long requests have workers of their own, requests without a key do not delay customers, and health is
+/// answered while all other workers are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// A page that needs a key or a sign-in: found, printed and sent in one piece.
+    Page,
+    /// Public and unknown paths.
+    Public,
+    /// The call of an agent: a page with a key, public without one.
+    Agent,
+    /// A stream or a download: sent while the client reads.
+    Long,
+    /// Health, readiness and metrics.
+    Vital,
+}
+
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct Route {
@@ -31,13 +47,21 @@ pub struct Route {
     pub pattern: &'static str,
     /// The access check of a route.
     pub guard: Guard,
+    /// Which workers answer.
+    pub work: Work,
     /// The handler.
     pub handler: Handler,
 }
 
 impl Route {
-    /// A row of the table.
+    /// A row of the table, answered by the workers of public paths.
     pub const fn new(method: Method, pattern: &'static str, guard: Guard, handler: Handler) -> Self {
-        Self { method, pattern, guard, handler }
+        Self { method, pattern, guard, work: Work::Public, handler }
+    }
+
+    /// The same row, answered by other workers.
+    #[must_use]
+    pub const fn by(self, work: Work) -> Self {
+        Self { work, ..self }
     }
 }

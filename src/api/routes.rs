@@ -13,7 +13,7 @@ use crate::api::handlers::query::{self, estimate};
 use crate::api::handlers::streams::{download, stream};
 use crate::api::handlers::{account, console, health, mcp, payments};
 use crate::api::listener_kind::{AdminHosts, ListenerKind};
-use crate::api::service::Service;
+use crate::api::service::{ClassOf, Service};
 use mercato_web::{ApiError, Response};
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
@@ -56,21 +56,22 @@ pub struct Pages {
 }
 
 /// The public API and the pages beside it.
-pub fn public_service(app: Arc<App>, limits: &RateLimits, pages: Pages) -> Service {
+pub fn public_service(app: Arc<App>, limits: &RateLimits, pages: Pages, class_of: ClassOf) -> Service {
     let tables = pages.routes.iter().chain(PUBLIC).chain(UNDESCRIBED);
-    Service::new(app, tables.copied().flatten().copied(), ListenerKind::public(limits), Some(pages.refusal))
+    let kind = ListenerKind::public(limits);
+    Service::new(app, tables.copied().flatten().copied(), kind, class_of, Some(pages.refusal))
 }
 
 /// Metrics and health, for Prometheus: whoever reaches it learns figures and slugs, and can change nothing.
 pub fn metrics_service(app: Arc<App>) -> Service {
     let tables = [health::ROUTES, operator::METRICS];
     let kind = ListenerKind::Operator { hosts: AdminHosts::Any };
-    Service::new(app, tables.into_iter().flatten().copied(), kind, None)
+    Service::new(app, tables.into_iter().flatten().copied(), kind, |_, _| 0, None)
 }
 
 /// The operator's side, with its pages.
-pub fn admin_service(app: Arc<App>, hosts: AdminHosts, pages: Pages) -> Service {
+pub fn admin_service(app: Arc<App>, hosts: AdminHosts, pages: Pages, class_of: ClassOf) -> Service {
     let tables = pages.routes.iter().chain(OPERATOR);
     let kind = ListenerKind::Operator { hosts };
-    Service::new(app, tables.copied().flatten().copied(), kind, Some(pages.refusal))
+    Service::new(app, tables.copied().flatten().copied(), kind, class_of, Some(pages.refusal))
 }

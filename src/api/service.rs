@@ -6,21 +6,22 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::app::App;
-use super::classes::{Work, work_of};
-use super::context::{Incoming, RequestContext, client_address, presented_key_of};
+use super::context::{Incoming, RequestContext};
 use super::credits::uncharged;
 use super::handlers::discovery::unknown_path;
 use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
-use super::route::{Guard, Route};
+use super::presented_key::presented_key;
+use super::route::{Guard, Route, Work};
 use super::routes::RefusalPage;
-use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
+use crate::access::{Holder, InFlightRefusal, KeyRefusal, Permit, RequestKind, Scope, Subject, client_block};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
 use mercato_ledger::AccountId;
+use mercato_net::{Client, Head};
 use mercato_web::{
-    ApiError, Application, Common, ErrorKind, Match, Method, Report, Response, Router, TargetError,
-    method_not_allowed, validation_error,
+    ApiError, Application, Arrival, Common, ErrorKind, Match, Method, Report, Response, Router, Target,
+    TargetError, method_not_allowed, validation_error,
 };
 
 /// Headers with a single value. A repeated one is refused.
@@ -36,12 +37,16 @@ const SINGLE_HEADERS: [&str; 9] = [
     "Content-Type",
 ];
 
+/// Which class of workers does a kind of work, by whether the request has a valid key.
+pub type ClassOf = fn(Work, bool) -> usize;
+
 /// One listener of the server.
 pub struct Service {
     app: Arc<App>,
     router: Router<Route>,
     listener_kind: ListenerKind,
     common: Common,
+    class_of: ClassOf,
     refusal_page: Option<RefusalPage>,
 }
 
@@ -56,6 +61,44 @@ impl Application for Service {
         &self.common
     }
 
+    /// Requests of one account take turns as one client, from however many addresses they come; requests without a valid key
+    /// do so by address. The body of a request without a key that needs one is not read: it is refused in any case.
+    fn arrive(
+        &self,
+        head: &Head<'_, '_>,
+        target: Result<&Target, TargetError>,
+        peer: IpAddr,
+    ) -> Arrival<RequestContext> {
+        let values = |name: &'static str| {
+            let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+            found.filter_map(|header| std::str::from_utf8(header.value).ok())
+        };
+        let found = target
+            .map_or(Match::Nothing, |target| self.router.find(Method::named(head.method), &target.segments));
+        let identity = match &self.listener_kind {
+            ListenerKind::Public { .. } => {
+                let presented = presented_key(values("X-Api-Key"), values("Authorization"));
+                self.app.access.find_caller(presented)
+            }
+            ListenerKind::Operator { .. } => Err(KeyRefusal::Missing),
+        };
+        let address = self.app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
+        let valid = identity.as_ref().ok().filter(|caller| caller.check(|| self.now()).is_ok());
+        let client = valid.map_or(Client::Address(client_block(address)), |caller| {
+            Client::Account(caller.account.id().number())
+        });
+        let (work, guard) = match &found {
+            Match::Row(route) => (route.work, route.guard),
+            Match::OtherMethods(_) | Match::Nothing => (Work::Public, Guard::Public),
+        };
+        Arrival {
+            class: (self.class_of)(work, valid.is_some()),
+            client,
+            reads_body: valid.is_some() || guard != Guard::Key,
+            context: RequestContext::new(found, identity, address),
+        }
+    }
+
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
         self.answer(request)
     }
@@ -68,7 +111,8 @@ impl Application for Service {
 
     fn headers_for(&self, address: IpAddr) -> RequestContext {
         let peek = || self.app.access.peek(Subject::Address(address), self.now());
-        RequestContext { admission: (!self.is_operators()).then(peek), ..RequestContext::default() }
+        let admission = (!self.is_operators()).then(peek);
+        RequestContext { admission, ..RequestContext::new(Match::Nothing, Err(KeyRefusal::Missing), address) }
     }
 
     fn panicked(&self) {
@@ -116,11 +160,12 @@ impl Service {
         app: Arc<App>,
         routes: impl IntoIterator<Item = Route>,
         listener_kind: ListenerKind,
+        class_of: ClassOf,
         refusal_page: Option<RefusalPage>,
     ) -> Self {
         let rows = routes.into_iter().map(|route| (route.method, route.pattern, route));
         let common = listener_kind.common();
-        Self { app, router: Router::new(rows), listener_kind, common, refusal_page }
+        Self { app, router: Router::new(rows), listener_kind, common, class_of, refusal_page }
     }
 
     /// The application, for handlers.
@@ -142,8 +187,10 @@ impl Service {
             self.pass(request, Guard::Uncounted)?;
             return Ok(Response::empty(204).with_header("Allow", "GET, HEAD, POST, OPTIONS"));
         }
-        request.parse_target().map_err(|error| unreadable_target(&error))?;
-        let route = match self.router.find(request.method(), request.segments()) {
+        if let Some(error) = request.target_error() {
+            return Err(unreadable_target(&error));
+        }
+        let route = match std::mem::replace(&mut request.context.found, Match::Nothing) {
             Match::Row(route) => route,
             Match::OtherMethods(allow) if request.method() == Method::Options => {
                 return self.preflight(request, allow);
@@ -160,14 +207,13 @@ impl Service {
         };
         let guard = route.guard;
         self.pass(request, guard)?;
-        let work = work_of(route.pattern);
         let caller = match guard {
             Guard::Key => Some(request.context.caller()?),
             Guard::KeyOptional => request.context.caller().ok(),
             Guard::Uncounted | Guard::Public | Guard::Operator => None,
         };
         if let Some(caller) = caller {
-            let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
+            let kind = if route.work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
             let held = permit(&self.app, caller.key.id(), kind, request.now());
             let held = held.map_err(|refusal| uncharged(refusal, caller.account.credits()))?;
             request.context.held = Some(held);
@@ -188,9 +234,14 @@ impl Service {
             };
         }
         let now = request.now();
-        let identity = self.app.access.authenticate(presented_key_of(request), now);
-        let address = client_address(&self.app, request);
-        let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
+        let context = &mut request.context;
+        let used =
+            context.identity.as_ref().map_err(|refusal| *refusal).and_then(|caller| caller.use_key(now));
+        if let Err(refusal) = used {
+            context.identity = Err(refusal);
+        }
+        let identity = context.identity.clone();
+        let subject = identity.as_ref().map_or(Subject::Address(context.address), Subject::Key);
         if guard == Guard::Uncounted {
             let standing = self.app.access.peek(subject, now);
             request.context.admission = Some(standing);
@@ -222,7 +273,7 @@ impl Service {
         let Some(presented) = request.header("Authorization").and_then(bearer) else {
             return Err(operator_unknown());
         };
-        match self.app.admin_token.check(presented, client_address(&self.app, request), request.now())? {
+        match self.app.admin_token.check(presented, request.context.address, request.now())? {
             true => Ok(()),
             false => Err(operator_unknown()),
         }

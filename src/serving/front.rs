@@ -9,10 +9,9 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::access::client_block;
-use crate::api::{App, Service, presented_key};
+use crate::api::{App, Service};
 use mercato_net::{
-    Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
-    PrivateAddress, Refusal,
+    Bound, ClassPlan, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
 };
 use mercato_web::{Pipeline, Workers};
 
@@ -21,10 +20,6 @@ pub(super) struct FrontPlan {
     pub(super) address: ListenAddress,
     pub(super) limits: NetLimits,
     pub(super) classes: Vec<ClassPlan>,
-    /// Which of the classes answers a target, by whether the request has a valid key.
-    pub(super) class_of: fn(&str, bool) -> usize,
-    /// Which targets nobody without a valid key is answered at.
-    pub(super) needs_key: fn(&str) -> bool,
     /// Whether addresses are counted behind proxies, and connections of one address bounded.
     pub(super) is_public: bool,
 }
@@ -43,12 +38,13 @@ impl Front {
         let pipeline = Arc::new(Pipeline::new(service, Arc::clone(bound.slots())));
         let (listener, upstream) = PrivateAddress::open(random()?)?;
         let workers = Workers::start(count, listener, &pipeline)?;
+        let classifying = Arc::clone(&pipeline);
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
             pipeline.standalone(&meaning(refusal), address, with_body)
         };
         let net = bound.start(NetParts {
             upstream,
-            classifier: classifier(plan.class_of, plan.needs_key, Arc::clone(app)),
+            classifier: Arc::new(move |head: &Head<'_, '_>, peer| classifying.classify(head, peer)),
             refuse: Arc::new(refuse),
             counted_as: counted_as(plan.is_public, Arc::clone(app)),
         })?;
@@ -67,27 +63,6 @@ impl Front {
     }
 }
 
-/// Requests of one account take turns as one client, from however many addresses they come; requests without a valid key
-/// do so by address. The body of a request without a key that needs one is not read: it is refused in any case.
-fn classifier(
-    class_of: fn(&str, bool) -> usize,
-    needs_key: fn(&str) -> bool,
-    app: Arc<App>,
-) -> Arc<impl Fn(&Head<'_, '_>, IpAddr) -> Classified + Send + Sync> {
-    Arc::new(move |head: &Head<'_, '_>, peer: IpAddr| {
-        let values = |name: &'static str| {
-            let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
-            found.filter_map(|header| std::str::from_utf8(header.value).ok())
-        };
-        let key = presented_key(values("X-Api-Key"), values("Authorization"));
-        let account = app.access.account_of(key, app.clock.as_ref());
-        let class = class_of(head.target, account.is_some());
-        let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
-        let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
-        Classified { class, client, reads_body: account.is_some() || !needs_key(head.target) }
-    })
-}
-
 fn counted_as(is_public: bool, app: Arc<App>) -> Arc<impl Fn(IpAddr) -> Option<IpAddr> + Send + Sync> {
     Arc::new(move |address| {
         let is_exempt = is_public && app.trusted_proxies.contains(address);
@@ -104,15 +79,23 @@ fn random() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::RateLimits;
+    use crate::api::public_service;
     use crate::config::Settings;
     use mercato_base::clock::{TestClock, UtcDay};
     use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
-    use mercato_net::{BodyMemory, RequestParser, Step};
+    use mercato_net::{BodyMemory, Classified, Client, RequestParser, Step};
+    use mercato_web::{Application, Target};
 
     /// The client of a request with these header lines.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
         let peer = IpAddr::from([10, 0, 0, 1]);
-        let classifier = classifier(|_, _| 0, |_| false, Arc::clone(app));
+        let service = public_service(Arc::clone(app), &RateLimits::default(), crate::site::PAGES, |_, _| 0);
+        let classifier = Arc::new(move |head: &Head<'_, '_>, peer| {
+            let arrival =
+                service.arrive(head, Target::parse(head.target).as_ref().map_err(|error| *error), peer);
+            Classified::new(0, arrival.client)
+        });
         let mut parser = RequestParser::new(peer, &NetLimits::default(), BodyMemory::new(0), classifier);
         let request = format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
         parser.room()[..request.len()].copy_from_slice(request.as_bytes());

@@ -37,7 +37,6 @@ PAGE_ROWS = 300
 SUITE_SECONDS_MAX = 120
 # The suite is made for servers that have everything, under names of its own. These scenarios ask for no more than tools.
 SCENARIOS = {
-    "2025-06-18": ["server-initialize", "ping", "tools-list"],
     "2025-11-25": ["server-initialize", "server-session-lifecycle", "ping", "tools-list", "dns-rebinding-protection"],
     "2026-07-28": ["server-stateless", "tools-list", "dns-rebinding-protection", "http-header-validation",
                    "caching"],

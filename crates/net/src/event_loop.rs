@@ -23,7 +23,6 @@ use crate::connection::deadlines::Deadlines;
 use crate::connection::{Context, Verdict};
 use crate::counters::count;
 use crate::fair_queue::Client;
-use crate::parse::forward::add_slot;
 use crate::parse::request_parser::{Classifier, Request};
 use crate::refusal::Refusal;
 use crate::server::CountedAs;
@@ -260,7 +259,7 @@ impl EventLoop {
         }
     }
 
-    /// Assigns a request to a slot, and sends its head to a worker.
+    /// Assigns a request to a slot, and sends the name of the slot to a worker.
     fn serve(&mut self, token: Token, class: usize, client: Client, slot: usize) {
         let Context { now, stopping_since, .. } = self.context;
         let Some(connection) = self.connections.get_mut(token) else {
@@ -271,7 +270,7 @@ impl EventLoop {
         let awaited = connection.parser.has_bytes() || connection.readable;
         let (socket, presence) = (Arc::clone(&connection.socket), connection.presence());
         connection.in_service(slot);
-        let Some(Request { head, body, facts }) = connection.parser.request() else { return };
+        let Some(Request { head, note, body, facts }) = connection.parser.request() else { return };
         let facts = RequestFacts {
             peer,
             arrived,
@@ -280,24 +279,23 @@ impl EventLoop {
             // A draining loop still answers received requests.
             closes: !facts.fields.keep_alive || (stopping_since.is_some() && !awaited),
         };
-        let assignment = Assignment { socket, facts, body };
-        let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
+        let assignment = Assignment { socket, facts, head, note, body };
+        let generation = self.slots.assign(slot, assignment, awaited);
         self.slots.note_presence(slot, presence);
-        self.lane.send(head);
+        self.lane.send(slot, generation);
         let service = Service { token, class, client, generation, is_deferred: false };
         self.services.get_mut(slot).into_iter().for_each(|of| *of = Some(service));
         count(&self.context.counters.requests);
         self.set_deadline(token, now + self.context.limits.answer_wait);
     }
 
-    /// Writes the heads of this iteration. A reopened lane gets all unclaimed requests again.
+    /// Writes the requests of this iteration. A reopened lane gets all unclaimed requests again.
     fn write_lane(&mut self) {
         if self.lane.reopen(self.poll.registry(), self.context.now) {
             count(&self.context.counters.replaced);
             let services = self.services.iter().enumerate().filter(|(at, _)| self.slots.is_unclaimed(*at));
-            let tokens = services.filter_map(|(_, service)| service.as_ref().map(|service| service.token));
-            for connection in tokens.filter_map(|token| self.connections.get(token)) {
-                self.lane.send(connection.parser.head());
+            for (slot, service) in services.filter_map(|(slot, service)| Some((slot, service.as_ref()?))) {
+                self.lane.send(slot, service.generation);
             }
         }
         self.lane.write(self.poll.registry(), self.context.now);

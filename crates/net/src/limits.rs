@@ -42,9 +42,6 @@ pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
 /// First size of a connection's read buffer.
 pub const INBOX_BYTES: usize = 4 * 1024;
 
-/// Header of the private connection with the slot of the client's socket. No client can set it.
-pub const SLOT_HEADER: &str = "X-Edge-Slot";
-
 /// Requests of one class that may wait for a worker; those of one client at most three quarters of them.
 pub const QUEUE_LENGTH_MAX: usize = 4_096;
 /// From the hand-over of a request until a worker claims it; afterwards the client gets an error.

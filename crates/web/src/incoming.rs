@@ -1,6 +1,6 @@
 //! An HTTP request for handlers: id, decoded target, headers and a bounded body.
 //!
-//! Wraps and hides the request of tiny_http.
+//! Its head and body lie in the slot that the event loop has filled.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -20,9 +20,8 @@ use mercato_net::{ClientWatch, ResponseSocket};
 
 /// One request, with what the server knows of it besides HTTP.
 pub struct Incoming<C> {
-    raw: tiny_http::Request,
     method: Method,
-    target: Option<Target>,
+    target: Result<Target, TargetError>,
     request_id: RequestId,
     received_at: Moment,
     pattern: &'static str,
@@ -34,27 +33,25 @@ pub struct Incoming<C> {
 impl<C> Incoming<C> {
     /// Takes a request over at `received_at`.
     pub(crate) fn new(
-        raw: tiny_http::Request,
         socket: ResponseSocket,
         received_at: Moment,
+        target: Result<Target, TargetError>,
         context: C,
     ) -> Self {
         Self {
-            method: Method::of(raw.method()),
-            target: None,
+            method: Method::named(socket.head().method()),
+            target,
             request_id: RequestId::next(),
             received_at,
             pattern: "",
             socket,
             context,
-            raw,
         }
     }
 
-    /// Splits and decodes the target; nothing else of the request needs it before.
-    pub fn parse_target(&mut self) -> Result<(), TargetError> {
-        self.target = Some(Target::parse(self.raw.url())?);
-        Ok(())
+    /// Why the target cannot be read.
+    pub fn target_error(&self) -> Option<TargetError> {
+        self.target.as_ref().err().copied()
     }
 
     /// The method.
@@ -64,12 +61,12 @@ impl<C> Incoming<C> {
 
     /// Whether the target could be read, so that path and query are known.
     pub fn has_target(&self) -> bool {
-        self.target.is_some()
+        self.target.is_ok()
     }
 
     /// Decoded path segments.
     pub fn segments(&self) -> &[String] {
-        self.target.as_ref().map_or(&[], |target| &target.segments)
+        self.target.as_ref().map_or(&[][..], |target| &target.segments)
     }
 
     /// The value of a `{…}` in the route's pattern, by its place, as it stands in the path.
@@ -84,7 +81,7 @@ impl<C> Incoming<C> {
 
     /// Decoded query pairs.
     pub fn pairs(&self) -> &[(String, String)] {
-        self.target.as_ref().map_or(&[], |target| &target.pairs)
+        self.target.as_ref().map_or(&[][..], |target| &target.pairs)
     }
 
     /// A strict reader of the query parameters.
@@ -94,13 +91,13 @@ impl<C> Incoming<C> {
 
     /// The first header of that name.
     pub fn header(&self, name: &'static str) -> Option<&str> {
-        header_of(&self.raw, name)
+        self.headers(name).next()
     }
 
     /// All headers of that name, in their order.
     pub fn headers(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &str> {
-        let headers = self.raw.headers().iter().filter(move |header| header.field.equiv(name));
-        headers.map(|header| header.value.as_str())
+        let headers = self.socket.head().headers().filter(move |(found, _)| found.eq_ignore_ascii_case(name));
+        headers.map(|(_, value)| value)
     }
 
     /// The first of these headers that is given more than once.
@@ -110,7 +107,7 @@ impl<C> Incoming<C> {
 
     /// Whether the target is `*`.
     pub fn is_for_the_whole_server(&self) -> bool {
-        self.raw.url() == "*"
+        self.socket.head().target() == "*"
     }
 
     /// All `Accept` headers as one list.
@@ -199,9 +196,8 @@ impl<C> Incoming<C> {
         self.socket.facts().peer
     }
 
-    /// Ends the exchange with tiny_http and returns the facts needed to respond.
+    /// What is needed to respond.
     pub(crate) fn into_exchange(self) -> Exchange<C> {
-        end_exchange(self.raw);
         Exchange {
             method: self.method,
             request_id: self.request_id,
@@ -218,16 +214,6 @@ pub(crate) struct Exchange<C> {
     /// The client's socket, for the response.
     pub(crate) socket: ResponseSocket,
     pub(crate) context: C,
-}
-
-/// Ends an exchange with tiny_http without a response: that goes out through the client's own socket.
-pub(crate) fn end_exchange(raw: tiny_http::Request) {
-    drop(raw.into_writer());
-}
-
-/// The first header of that name.
-pub(crate) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
-    raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
 }
 
 /// A 400 with a single fault.

@@ -33,7 +33,7 @@ pub use method::Method;
 pub use own_host::{address_of, host_of, is_loopback};
 pub use parameters::{Parameters, nearest};
 pub use percent::percent_encode;
-pub use pipeline::{Application, Pipeline, Report};
+pub use pipeline::{Application, Arrival, Pipeline, Report};
 pub use random::random_bytes;
 pub use request_id::RequestId;
 pub use response::{Durable, Response};

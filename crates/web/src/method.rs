@@ -36,15 +36,16 @@ impl Method {
         }
     }
 
-    pub(crate) fn of(method: &tiny_http::Method) -> Self {
-        match method {
-            tiny_http::Method::Get => Self::Get,
-            tiny_http::Method::Head => Self::Head,
-            tiny_http::Method::Post => Self::Post,
-            tiny_http::Method::Put => Self::Put,
-            tiny_http::Method::Patch => Self::Patch,
-            tiny_http::Method::Delete => Self::Delete,
-            tiny_http::Method::Options => Self::Options,
+    /// The method of that name, which is case-sensitive.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "PATCH" => Self::Patch,
+            "DELETE" => Self::Delete,
+            "OPTIONS" => Self::Options,
             _ => Self::Other,
         }
     }

@@ -1,4 +1,5 @@
-//! The steps of every request: claim the socket, let the application answer, wait for what must be durable, send, report.
+//! The steps of every request: classify it by its head, let the application answer, wait for what must be durable, send,
+//! report.
 //!
 //! Fixes the order of the steps. The application decides who may ask and what the answer is.
 
@@ -10,24 +11,32 @@ use std::time::Duration;
 
 use crate::errors::ApiError;
 use crate::framing::wire::{self, Common, OwnHeaders, Sent};
-use crate::incoming::{Exchange, Incoming, end_exchange, header_of};
+use crate::incoming::{Exchange, Incoming};
 use crate::method::Method;
 use crate::request_id::RequestId;
 use crate::response::Response;
+use crate::target::{Target, TargetError};
 use mercato_base::clock::Moment;
-use mercato_net::Slots;
-use mercato_net::limits::SLOT_HEADER;
+use mercato_net::{Classified, Client, Head, ResponseSocket, Slots};
 
 /// A server behind one listener.
 pub trait Application: Send + Sync + 'static {
     /// What the server knows of a request besides HTTP, from its arrival until its response is out.
-    type Context: OwnHeaders + Default + Send + 'static;
+    type Context: OwnHeaders + Send + 'static;
 
     /// The time.
     fn now(&self) -> Moment;
 
     /// What all responses of the listener have in common.
     fn common(&self) -> &Common;
+
+    /// Looks at a request whose head has come; the body may still be on its way. Runs in the event loop, so it is short.
+    fn arrive(
+        &self,
+        head: &Head<'_, '_>,
+        target: Result<&Target, TargetError>,
+        peer: IpAddr,
+    ) -> Arrival<Self::Context>;
 
     /// Answers a request.
     ///
@@ -52,6 +61,24 @@ pub trait Application: Send + Sync + 'static {
 
     /// A response to bytes that never became a request is out.
     fn sent_standalone(&self, status: u16);
+}
+
+/// What the head of a request tells.
+pub struct Arrival<C> {
+    /// Which class of workers answers.
+    pub class: usize,
+    /// Whose turn it takes.
+    pub client: Client,
+    /// Whether the body is read. A request that is refused in any case is answered without it.
+    pub reads_body: bool,
+    /// Goes to [`Application::respond`] with the request.
+    pub context: C,
+}
+
+/// An arrived request, in its slot.
+struct Arrived<C> {
+    target: Result<Target, TargetError>,
+    context: C,
 }
 
 /// What became of a request.
@@ -86,12 +113,26 @@ impl<A: Application> Pipeline<A> {
         &self.application
     }
 
-    /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
-    pub fn answer(self: &Arc<Self>, raw: tiny_http::Request) {
-        let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
-        // The client of a request without a socket has its error already.
-        let Some(socket) = claimed else { return end_exchange(raw) };
-        let mut request = Incoming::new(raw, socket, self.application.now(), A::Context::default());
+    /// Classifies a request by its head. What is found out travels in its slot, so that nothing is looked up twice.
+    pub fn classify(&self, head: &Head<'_, '_>, peer: IpAddr) -> Classified {
+        let target = Target::parse(head.target);
+        let arrival = self.application.arrive(head, target.as_ref().map_err(|error| *error), peer);
+        let Arrival { class, client, reads_body, context } = arrival;
+        Classified { class, client, reads_body, note: Some(Box::new(Arrived { target, context })) }
+    }
+
+    /// Answers the request in the slot of that name. Its client has an error already where the slot was taken back.
+    pub(crate) fn answer_slot(self: &Arc<Self>, name: &str) {
+        if let Some(socket) = self.slots.claim(name) {
+            self.answer(socket);
+        }
+    }
+
+    /// Answers one request that this pipeline has classified. A panic of a handler costs this request a 500 and nothing else.
+    pub fn answer(self: &Arc<Self>, mut socket: ResponseSocket) {
+        let note = socket.take_note().and_then(|note| note.downcast::<Arrived<A::Context>>().ok());
+        let Some(Arrived { target, context }) = note.map(|note| *note) else { return };
+        let mut request = Incoming::new(socket, self.application.now(), target, context);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.application.respond(&mut request)));
         let response = match outcome {
             Ok(Ok(response)) if self.application.common().encodes => response.encoded_for(&request),
@@ -175,8 +216,7 @@ mod tests {
     use mercato_base::clock::{Clock, SystemClock};
     use mercato_net::limits::REMAINING_BYTES_MAX;
     use mercato_net::{
-        Bound, ClassPlan, Classified, Client, Head, ListenAddress, NetLimits, NetParts, NetServer,
-        PrivateAddress, Refusal,
+        Bound, ClassPlan, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
     };
 
     /// Durable after 300 ms, or failed.
@@ -201,7 +241,6 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
     struct Nothing;
 
     impl OwnHeaders for Nothing {
@@ -225,8 +264,16 @@ mod tests {
             &self.common
         }
 
+        fn arrive(
+            &self,
+            _: &Head<'_, '_>,
+            _: Result<&Target, TargetError>,
+            peer: IpAddr,
+        ) -> Arrival<Nothing> {
+            Arrival { class: 0, client: Client::Address(peer), reads_body: true, context: Nothing }
+        }
+
         fn respond(&self, request: &mut Incoming<Nothing>) -> Result<Response, ApiError> {
-            request.parse_target().map_err(|error| ApiError::internal(error.to_string()))?;
             match request.segments().first().map(String::as_str) {
                 Some("panic") => panic!("a handler may be wrong"),
                 Some("slow") => {
@@ -274,7 +321,7 @@ mod tests {
             let net = bound
                 .start(NetParts {
                     upstream,
-                    classifier: Arc::new(|_: &Head<'_, '_>, peer| Classified::new(0, Client::Address(peer))),
+                    classifier: Arc::new(move |head: &Head<'_, '_>, peer| pipeline.classify(head, peer)),
                     refuse: Arc::new(refuse),
                     counted_as: Arc::new(|_| None),
                 })

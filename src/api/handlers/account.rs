@@ -9,7 +9,7 @@ use crate::access::{Admission, LimitStatus, Subject};
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use crate::operator::{Key, UsageDay};
 use mercato_base::clock::Moment;
 use mercato_base::words::{placed, quoted};
@@ -21,8 +21,8 @@ const USAGE_DAYS_DEFAULT: u64 = 30;
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/api/v1/account", Guard::Key, overview),
-    Route::new(Method::Get, "/api/v1/account/usage", Guard::Key, usage),
+    Route::new(Method::Get, "/api/v1/account", Guard::Key, overview).by(Work::Page),
+    Route::new(Method::Get, "/api/v1/account/usage", Guard::Key, usage).by(Work::Page),
 ];
 
 #[derive(Serialize)]

@@ -5,21 +5,21 @@ use serde::Serialize;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use mercato_catalog::{CopyCause, CopyFault, Entry, Snapshot};
 use mercato_ledger::Health;
 use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/healthz", Guard::Uncounted, alive),
-    Route::new(Method::Get, "/readyz", Guard::Uncounted, ready),
+    Route::new(Method::Get, "/healthz", Guard::Uncounted, alive).by(Work::Vital),
+    Route::new(Method::Get, "/readyz", Guard::Uncounted, ready).by(Work::Vital),
 ];
 
 /// The same paths on the operator's side.
 pub const OPERATOR_ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/healthz", Guard::Uncounted, alive),
-    Route::new(Method::Get, "/readyz", Guard::Uncounted, ready_for_operator),
+    Route::new(Method::Get, "/healthz", Guard::Uncounted, alive).by(Work::Vital),
+    Route::new(Method::Get, "/readyz", Guard::Uncounted, ready_for_operator).by(Work::Vital),
 ];
 
 #[derive(Serialize)]

@@ -14,7 +14,7 @@ use super::password::{self, Refused};
 use super::session;
 use super::sign_in::with_status;
 use super::words::AccountWords;
-use crate::api::{App, Incoming, client_address, from_books};
+use crate::api::{App, Incoming, from_books};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -139,7 +139,7 @@ fn delete(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<R
 
 /// Whether the present password was typed: nothing, if so.
 fn confirm(app: &App, request: &Incoming, area: &Area, present: &str) -> Result<Option<Refused>, ApiError> {
-    let address = client_address(app, request);
+    let address = request.context.address;
     let mark = device::of(request, &area.visit);
     let checked = app.sign_ins.check(area.login.email.as_str(), present, address, mark, request.now());
     match checked {

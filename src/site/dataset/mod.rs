@@ -22,7 +22,7 @@ mod words;
 use std::sync::Arc;
 
 use crate::access::RequestKind;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use crate::api::{App, Incoming, ProcessorLimit, from_books};
 use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
@@ -40,10 +40,10 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/datasets/{slug}/columns", Guard::Public, columns),
     Route::new(Method::Get, "/datasets/{slug}/preview", Guard::Public, preview),
     Route::new(Method::Get, "/datasets/{slug}/explore", Guard::Public, explore),
-    Route::new(Method::Get, "/datasets/{slug}/explore/query", Guard::Public, explore_again),
-    Route::new(Method::Post, "/datasets/{slug}/explore/query", Guard::Public, explore_page),
-    Route::new(Method::Get, "/datasets/{slug}/explore/download", Guard::Public, explore_again),
-    Route::new(Method::Post, "/datasets/{slug}/explore/download", Guard::Public, explore_file),
+    Route::new(Method::Get, "/datasets/{slug}/explore/query", Guard::Public, explore_again).by(Work::Page),
+    Route::new(Method::Post, "/datasets/{slug}/explore/query", Guard::Public, explore_page).by(Work::Page),
+    Route::new(Method::Get, "/datasets/{slug}/explore/download", Guard::Public, explore_again).by(Work::Long),
+    Route::new(Method::Post, "/datasets/{slug}/explore/download", Guard::Public, explore_file).by(Work::Long),
     Route::new(Method::Get, "/datasets/{slug}/relations", Guard::Public, relations),
     Route::new(Method::Get, "/datasets/{slug}/methodology", Guard::Public, methodology),
     Route::new(Method::Get, "/datasets/{slug}/changelog", Guard::Public, changelog),

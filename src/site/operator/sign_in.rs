@@ -7,7 +7,7 @@ use askama::Template;
 use super::done::{DONE, Done};
 use super::operator_visit::{self, NEXT};
 use super::words::OperatorWords;
-use crate::api::{App, Incoming, client_address};
+use crate::api::{App, Incoming};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -69,7 +69,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     same_origin::check(&visit, request)?;
     let form = Form::read(request, &[TOKEN, NEXT])?;
     let next = form.text(NEXT);
-    let address = client_address(app, request);
+    let address = request.context.address;
     let signed_in = app.admin_token.sign_in(form.raw(TOKEN), address, random_bytes()?, request.now())?;
     let Some(own) = signed_in else {
         let words = OperatorWords::of(visit.language);

@@ -98,12 +98,11 @@ fn bounds_nesting_and_length_of_bodies() {
 }
 
 #[test]
-fn bounds_batches() {
+fn refuses_batches_of_any_length() {
     let site = Site::with_cities();
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let batch = |count: usize| format!("[{}]", vec![ping; count].join(","));
-    assert_eq!(site.send(&post(&batch(8))).json().as_array().unwrap().len(), 8);
-    for many in [batch(9), batch(20_000), format!("[{}1]", "1,".repeat(400_000))] {
+    for many in [batch(1), batch(20_000), format!("[{}1]", "1,".repeat(400_000))] {
         assert_eq!(refused(&site, &many), (400, -32600, Value::Null));
     }
     is_alive(&site);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{answered, fault, message, post, site, stateless, structured};
+use super::{answered, fault, site, stateless, structured};
 use crate::harness::{Ask, Site};
 use crate::query::work;
 
@@ -152,27 +152,6 @@ fn charges_once_under_same_idempotency_key() {
 }
 
 #[test]
-fn charges_each_call_of_batch() {
-    let site = site();
-    let key = site.paying_key(100);
-    let call = |id: u64, limit: u64| {
-        let arguments = query(json!({ "limit": limit }));
-        let mut call = message("tools/call", &json!({ "name": "query_rows", "arguments": arguments }));
-        call["id"] = json!(id);
-        call
-    };
-    let batch = json!([call(1, 10), call(2, 95), call(3, 5)]).to_string();
-    let answers = site.send(&post(&batch).header("X-Api-Key", &key)).json();
-    let outcomes: Vec<(u64, bool)> = answers
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|answer| (answer["id"].as_u64().unwrap(), answer["result"]["isError"].as_bool().unwrap()))
-        .collect();
-    assert_eq!((outcomes, credits(&site, &key)), (vec![(1, false), (2, true), (3, false)], 85));
-}
-
-#[test]
 fn estimates_exactly_what_query_costs() {
     let site = site();
     let key = site.paying_key(100_000);
@@ -216,27 +195,6 @@ fn refuses_calls_that_take_too_much_work_for_nothing() {
         assert!(fault.contains("QUERY_TOO_EXPENSIVE") && fault.contains("narrow"), "{fault}");
     }
     assert_eq!(credits(&site, &key), 1_000);
-}
-
-/// What a batch costs together is what its caller agreed to.
-#[test]
-fn counts_whole_batch_against_ceiling() {
-    let site = site();
-    let key = site.paying_key(1_000);
-    let call = |id: u64, limit: u64| {
-        let arguments = query(json!({ "limit": limit, "maxCredits": 100 }));
-        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
-                "params": { "name": "query_rows", "arguments": arguments } })
-    };
-    let batch = json!([call(1, 60), call(2, 60), call(3, 40), call(4, 1)]);
-    let answer = site.send(&post(&batch.to_string()).header("X-Api-Key", &key));
-    let answers = answer.json();
-    let refused: Vec<bool> =
-        answers.as_array().unwrap().iter().map(|one| one["result"]["isError"].as_bool().unwrap()).collect();
-    assert_eq!(refused, [false, true, false, true], "{answers}");
-    let why = answers[1]["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(why.contains("60 credits of the calls before it"), "{why}");
-    assert_eq!(credits(&site, &key), 900);
 }
 
 /// A refusal at `maxCredits` costs nothing, so it must not tell whether rows stand at an offset.

@@ -15,7 +15,7 @@ fn meta() -> Value {
 fn discovers_versions_and_capabilities_without_handshake() {
     let site = Site::with_cities();
     let result = answered(&site.send(&stateless("server/discover", json!({}))))["result"].clone();
-    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]));
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25"]));
     assert_eq!(result["capabilities"], json!({ "tools": {} }));
     assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("public")));
     assert!(result["ttlMs"].as_u64().unwrap() > 0);
@@ -48,8 +48,7 @@ fn shakes_hands_with_older_clients() {
     let site = Site::with_cities();
     for (wanted, agreed) in [
         ("2025-11-25", "2025-11-25"),
-        ("2025-06-18", "2025-06-18"),
-        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-11-25"),
         ("2024-11-05", "2025-11-25"),
         (STATELESS, "2025-11-25"),
     ] {
@@ -140,7 +139,7 @@ fn rejects_stateless_request_without_its_metadata() {
 #[test]
 fn names_supported_versions_to_clients_of_others() {
     let site = Site::with_cities();
-    for version in ["1900-01-01", "2099-01-01", "v999.0.0", "2024-11-05", "2025-11-25, 2025-11-25"] {
+    for version in ["1900-01-01", "2099-01-01", "v999.0.0", "2025-06-18", "2025-11-25, 2025-11-25"] {
         let params = json!({ "_meta": { VERSION: version, CAPABILITIES: {} } });
         for params in [params, json!({})] {
             let ask =
@@ -162,35 +161,18 @@ fn answers_client_without_header_as_first_revision() {
     let result = answered(&site.send(&post(&message("tools/call", &params).to_string())))["result"].clone();
     let told: Value = serde_json::from_str(result["content"][1]["text"].as_str().unwrap()).unwrap();
     assert_eq!((&told["slug"], &told), (&json!("cities"), &result["structuredContent"]));
-    for version in ["2025-06-18", HANDSHAKE] {
-        let ask = post(&message("tools/call", &params).to_string()).header("MCP-Protocol-Version", version);
-        let result = answered(&site.send(&ask))["result"].clone();
-        assert_eq!((result["content"].as_array().unwrap().len(), &result["structuredContent"]), (2, &told));
-        assert!(result.get("resultType").is_none() && result.get("_meta").is_none());
-    }
+    let ask = post(&message("tools/call", &params).to_string()).header("MCP-Protocol-Version", HANDSHAKE);
+    let result = answered(&site.send(&ask))["result"].clone();
+    assert_eq!((result["content"].as_array().unwrap().len(), &result["structuredContent"]), (2, &told));
+    assert!(result.get("resultType").is_none() && result.get("_meta").is_none());
 }
 
 #[test]
-fn answers_batches_of_first_revision_only() {
+fn refuses_batches() {
     let site = Site::with_cities();
-    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},
-        {"jsonrpc":"2.0","id":"b","method":"tools/list"},7,{"jsonrpc":"2.0","id":3,"method":"initialize"},
-        {"jsonrpc":"2.0","id":4,"result":{}}]"#;
-    let answer = site.send(&post(batch));
-    assert_eq!(answer.status, 200);
-    let answers = answer.json();
-    let answers = answers.as_array().unwrap();
-    assert_eq!(answers.len(), 4);
-    assert_eq!(answers[0], json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
-    assert_eq!(
-        (&answers[1]["id"], answers[1]["result"]["tools"].as_array().unwrap().len()),
-        (&json!("b"), 5)
-    );
-    assert_eq!((&answers[2]["id"], &answers[2]["error"]["code"]), (&Value::Null, &json!(-32600)));
-    assert_eq!((&answers[3]["id"], &answers[3]["error"]["code"]), (&json!(3), &json!(-32600)));
-    let quiet = site.send(&post(r#"[{"jsonrpc":"2.0","method":"notifications/x"}]"#));
-    assert_eq!((quiet.status, quiet.body.len()), (202, 0));
-    for version in ["2025-06-18", HANDSHAKE, STATELESS] {
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]"#;
+    assert_eq!(failure(&site.send(&post(batch))), (400, -32600));
+    for version in [HANDSHAKE, STATELESS] {
         let refused = site.send(&post(batch).header("MCP-Protocol-Version", version));
         assert_eq!(failure(&refused), (400, -32600), "{version}");
     }
@@ -200,7 +182,7 @@ fn answers_batches_of_first_revision_only() {
 fn accepts_messages_that_want_no_answer() {
     let site = Site::with_cities();
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-    for version in ["2025-06-18", HANDSHAKE, STATELESS] {
+    for version in [HANDSHAKE, STATELESS] {
         let answer = site.send(&post(note).header("MCP-Protocol-Version", version));
         assert_eq!((answer.status, answer.body.len()), (202, 0), "{version}");
     }

@@ -158,11 +158,7 @@ fn read_requests(mut stream: UnixStream, slots: &Arc<Slots>, act: Act) {
 fn take_request(bytes: &mut Vec<u8>, slots: &Arc<Slots>) -> Option<Asked> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
-    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    let slot = text.split(' ').nth(1).unwrap()[1..].to_owned();
     bytes.drain(..head);
-    Some(Asked {
-        target: text.split(' ').nth(1).unwrap().to_owned(),
-        slot: value("X-Edge-Slot: ").unwrap_or_default(),
-        slots: Arc::clone(slots),
-    })
+    Some(Asked { target: slots.target_of(&slot).unwrap_or_default(), slot, slots: Arc::clone(slots) })
 }

@@ -8,8 +8,6 @@ use crate::parse::head::HeadError;
 
 /// Most digits of a `Content-Length`; a longer one is above every limit.
 const LENGTH_DIGITS_MAX: usize = 15;
-/// Prefix of all headers of the private connection.
-const PRIVATE_PREFIX: &str = "x-edge-";
 
 /// How the body of a request is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,9 +108,8 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Whether a header line goes on to the handlers: not those that concern this connection only, and none of the private
-/// wire.
-pub fn is_forwarded(name: &str) -> bool {
+/// Whether a header line goes on to the handlers: not those that concern this connection only.
+pub fn is_for_handlers(name: &str) -> bool {
     const OF_THIS_CONNECTION: [&str; 9] = [
         "connection",
         "keep-alive",
@@ -124,7 +121,5 @@ pub fn is_forwarded(name: &str) -> bool {
         "expect",
         "content-length",
     ];
-    let is_private =
-        name.get(..PRIVATE_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PRIVATE_PREFIX));
-    !is_private && !OF_THIS_CONNECTION.iter().any(|hop| name.eq_ignore_ascii_case(hop))
+    !OF_THIS_CONNECTION.iter().any(|hop| name.eq_ignore_ascii_case(hop))
 }

@@ -5,6 +5,6 @@
 pub(super) mod buffers;
 pub(super) mod chunks;
 pub(super) mod fields;
-pub(super) mod forward;
 pub(super) mod head;
+pub(super) mod request_head;
 pub(super) mod request_parser;

@@ -2,6 +2,7 @@
 //!
 //! It has no socket and no clock, so tests can cut the bytes anywhere. Requests come out in canonical form.
 
+use std::any::Any;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use crate::limits::{HEADER_COUNT_CEILING, HeadLimits, INBOX_BYTES, NetLimits};
 use crate::parse::buffers::Inbox;
 use crate::parse::chunks::Chunks;
 use crate::parse::fields::{BodyFraming, Fields};
-use crate::parse::forward::write_head;
 use crate::parse::head::{Head, HeadScanner, parse};
+use crate::parse::request_head::RequestHead;
 use crate::refusal::Refusal;
 
 /// Bytes of a body read at a time.
@@ -50,8 +51,10 @@ pub enum Step {
 /// A whole request.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Head in canonical form, without the headers of the body, which travels beside it.
-    pub head: &'a mut Vec<u8>,
+    /// Method, target and header lines.
+    pub head: RequestHead,
+    /// What the classifier has found out.
+    pub note: Option<Note>,
     /// The body, once; nothing where the client sent none.
     pub body: Option<RequestBody>,
     /// Facts from the head.
@@ -98,13 +101,18 @@ struct Progress {
     facts: Option<Facts>,
     /// Whether the client waits for `100 Continue` before it sends the body.
     awaits_continue: bool,
+    head: Option<RequestHead>,
+    note: Option<Note>,
     /// Whether a whole body waits to be taken.
     has_body: bool,
     share: Option<BodyShare>,
 }
 
+/// What the classifier has found out about a request, for the worker that answers it.
+pub type Note = Box<dyn Any + Send>;
+
 /// What the head of a request tells of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Classified {
     /// The class of the request.
     pub class: usize,
@@ -113,12 +121,14 @@ pub struct Classified {
     /// Whether the body is read. A request that will be refused whatever its body says is answered without it, and its
     /// connection ends.
     pub reads_body: bool,
+    /// Travels with the request to its worker.
+    pub note: Option<Note>,
 }
 
 impl Classified {
-    /// A request whose body is read.
+    /// A request whose body is read, without a note.
     pub const fn new(class: usize, client: Client) -> Self {
-        Self { class, client, reads_body: true }
+        Self { class, client, reads_body: true, note: None }
     }
 }
 
@@ -134,7 +144,6 @@ pub struct RequestParser {
     classifier: Arc<Classifier>,
     bodies: Arc<BodyMemory>,
     progress: Progress,
-    head: Vec<u8>,
     body: Vec<u8>,
 }
 
@@ -154,7 +163,6 @@ impl RequestParser {
             classifier,
             bodies,
             progress: Progress::default(),
-            head: Vec::new(),
             body: Vec::new(),
         }
     }
@@ -195,17 +203,12 @@ impl RequestParser {
         }
     }
 
-    /// The request that is ready.
+    /// The request that is ready, once.
     pub fn request(&mut self) -> Option<Request<'_>> {
-        let Progress { facts, has_body, share, .. } = &mut self.progress;
+        let Progress { facts, has_body, share, head, note, .. } = &mut self.progress;
         let body = std::mem::take(has_body)
             .then(|| RequestBody { bytes: std::mem::take(&mut self.body), _share: share.take() });
-        Some(Request { head: &mut self.head, body, facts: facts.as_ref()? })
-    }
-
-    /// The head of the request that is ready.
-    pub fn head(&self) -> &[u8] {
-        &self.head
+        Some(Request { head: head.take()?, note: note.take(), body, facts: facts.as_ref()? })
     }
 
     /// Facts about the request that is being read or is ready.
@@ -216,14 +219,12 @@ impl RequestParser {
     /// Makes room for the next request of this connection.
     pub fn next(&mut self) {
         self.progress = Progress::default();
-        self.head.clear();
         self.body.clear();
     }
 
     /// Frees the buffers of an idle connection.
     pub fn release(&mut self) {
         self.inbox.release();
-        self.head = Vec::new();
         self.body = Vec::new();
     }
 
@@ -245,13 +246,13 @@ impl RequestParser {
         let mut room = [const { MaybeUninit::uninit() }; HEADER_COUNT_CEILING];
         let room = room.get_mut(..self.head_limits.header_count).unwrap_or_default();
         let head = parse(bytes.get(..length).unwrap_or_default(), room)?;
-        let Classified { class, client, reads_body } = (self.classifier)(&head, self.peer);
+        let Classified { class, client, reads_body, note } = (self.classifier)(&head, self.peer);
         let mut fields = head.fields;
         let leaves_body = !reads_body && fields.body != BodyFraming::Absent;
         // The bytes of an unread body must not be taken for the next request.
         fields.keep_alive &= !leaves_body;
         let is_head = head.method == "HEAD";
-        write_head(&head, &mut self.head);
+        (self.progress.head, self.progress.note) = (Some(RequestHead::new(&head, length)), note);
         self.inbox.consume(length);
         self.progress.facts = Some(Facts { fields, is_head, class, client });
         self.progress.awaits_continue = fields.expects_continue;
@@ -318,7 +319,6 @@ impl RequestParser {
     }
 
     fn ready(&mut self, has_body: bool) {
-        self.head.extend_from_slice(b"\r\n");
         self.progress.has_body = has_body;
         self.progress.state = State::Ready;
     }

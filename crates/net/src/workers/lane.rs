@@ -1,7 +1,7 @@
-//! The private connection to tiny_http. Request heads follow each other on it; responses do not use it.
+//! The private connection to tiny_http. Names of slots follow each other on it, each as the target of a request; responses do
+//! not use it.
 //!
-//! Bodies lie in the slots, so no request delays the next, and the slots bound the requests in tiny_http. Does not
-//! interpret the bytes.
+//! Heads and bodies lie in the slots, so no request delays the next, and the slots bound the requests in tiny_http.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -56,9 +56,10 @@ impl Lane {
 
     /// Appends a request, which goes out with the next [`Lane::write`]. A closed lane takes nothing: unclaimed
     /// requests are sent again once it is open.
-    pub fn send(&mut self, head: &[u8]) {
+    pub fn send(&mut self, slot: usize, generation: u64) {
         if self.stream.is_some() {
-            self.out.extend(head);
+            // Writing to memory does not fail.
+            drop(write!(self.out, "GET /{slot}-{generation} HTTP/1.1\r\n\r\n"));
         }
     }
 

@@ -16,7 +16,8 @@ use socket2::Socket;
 use crate::budget::Taken;
 use crate::counters::add;
 use crate::limits::{REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, UNSENT_BYTES_MAX, WRITE_PIECE_BYTES};
-use crate::parse::request_parser::RequestBody;
+use crate::parse::request_head::RequestHead;
+use crate::parse::request_parser::{Note, RequestBody};
 use crate::workers::presence::ClientWatch;
 use crate::workers::slots::{AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots};
 
@@ -31,6 +32,8 @@ pub struct ResponseSocket {
     generation: u64,
     socket: Option<Arc<Socket>>,
     facts: RequestFacts,
+    head: RequestHead,
+    note: Option<Note>,
     body: Option<RequestBody>,
     /// Memory for the bytes of a deferred response that the client does not take at once.
     held: Option<Taken>,
@@ -41,18 +44,30 @@ pub struct ResponseSocket {
 
 impl ResponseSocket {
     pub fn new(slots: Arc<Slots>, slot: usize, generation: u64, assignment: Assignment) -> Self {
-        let Assignment { socket, facts, body } = assignment;
+        let Assignment { socket, facts, head, note, body } = assignment;
         Self {
             slots,
             slot,
             generation,
             socket: Some(socket),
             facts,
+            head,
+            note,
             body,
             held: None,
             sent: 0,
             failure: None,
         }
+    }
+
+    /// Method, target and header lines of the request.
+    pub fn head(&self) -> &RequestHead {
+        &self.head
+    }
+
+    /// What the classifier has found out about the request, once.
+    pub fn take_note(&mut self) -> Option<Note> {
+        self.note.take()
     }
 
     /// The body of the request, once; nothing where it has none.

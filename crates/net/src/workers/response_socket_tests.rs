@@ -12,6 +12,8 @@ use super::*;
 use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::limits::REMAINING_BYTES_HELD_MAX;
+use crate::parse::fields::read_fields;
+use crate::parse::head::Head;
 
 /// Bytes that no socket takes at once.
 const MUCH: usize = 64 << 20;
@@ -44,7 +46,6 @@ impl Desk {
     }
 
     fn assign(&self) -> String {
-        let mut name = Vec::new();
         let facts = RequestFacts {
             peer: Ipv4Addr::LOCALHOST.into(),
             arrived: Instant::now(),
@@ -52,9 +53,11 @@ impl Desk {
             is_http_1_1: true,
             closes: false,
         };
-        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body: None };
-        self.slots.assign(0, assignment, false, &mut name);
-        String::from_utf8(name).unwrap()
+        let request =
+            Head { method: "GET", target: "/", headers: &[], fields: read_fields(&[], false).unwrap() };
+        let head = RequestHead::new(&request, 0);
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, head, note: None, body: None };
+        format!("0-{}", self.slots.assign(0, assignment, false))
     }
 
     fn claim(&self) -> ResponseSocket {

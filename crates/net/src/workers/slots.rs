@@ -1,10 +1,9 @@
 //! Slots hand requests over to workers, and completions come back: one slot for each request that may be in service.
 //!
-//! The event loop puts an assignment (socket and body) into a slot, under a generation that never repeats; slot and generation
-//! travel with the request. A worker claims the assignment once and leaves a completion when its response is out. A
+//! The event loop puts an assignment (socket, head, body, and what it found out) into a slot, under a generation that never
+//! repeats; slot and generation are what tiny_http gets of the request. A worker claims the assignment once and leaves a completion when its response is out. A
 //! withdrawn assignment cannot be claimed, so a late response is discarded. Does not depend on routes.
 
-use std::io::Write;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +15,8 @@ use socket2::Socket;
 
 use crate::budget::{Budget, Taken};
 use crate::counters::Counters;
-use crate::parse::request_parser::RequestBody;
+use crate::parse::request_head::RequestHead;
+use crate::parse::request_parser::{Note, RequestBody};
 use crate::workers::presence::Presence;
 use crate::workers::response_socket::ResponseSocket;
 
@@ -91,6 +91,10 @@ pub struct Assignment {
     pub socket: Arc<Socket>,
     /// Facts about the request.
     pub facts: RequestFacts,
+    /// Method, target and header lines.
+    pub head: RequestHead,
+    /// What the classifier has found out.
+    pub note: Option<Note>,
     /// The body of the request, where it has one.
     pub body: Option<RequestBody>,
 }
@@ -149,19 +153,15 @@ impl Slots {
         (Arc::new(slots), received)
     }
 
-    /// Fills a slot and appends slot and generation to `name`. Gives the generation.
-    pub fn assign(&self, slot: usize, assignment: Assignment, awaited: bool, name: &mut Vec<u8>) -> u64 {
+    /// Fills a slot and gives the generation, which is part of its name.
+    pub fn assign(&self, slot: usize, assignment: Assignment, awaited: bool) -> u64 {
         let Some(found) = self.slots.get(slot) else { return 0 };
         found.awaited.store(awaited, Ordering::Relaxed);
         found.presence.store(Presence::Connected as u8, Ordering::Relaxed);
         let mut state = found.lock();
         state.generation = state.generation.wrapping_add(1);
         state.assignment = Some(assignment);
-        let generation = state.generation;
-        drop(state);
-        // Writing to a vector does not fail.
-        drop(write!(name, "{slot}-{generation}"));
-        generation
+        state.generation
     }
 
     /// Withdraws an assignment. Returns whether it was unclaimed, which proves that no worker responds to the
@@ -175,10 +175,17 @@ impl Slots {
         self.slots.get(slot).is_some_and(|slot| slot.lock().assignment.is_some())
     }
 
-    /// Claims the socket of that name, once.
+    /// The target of the request in the slot of that name, as long as it is unclaimed.
+    pub fn target_of(&self, name: &str) -> Option<String> {
+        let (slot, generation) = parsed(name)?;
+        let state = self.slots.get(slot)?.lock();
+        let assignment = state.assignment.as_ref().filter(|_| state.generation == generation)?;
+        Some(assignment.head.target().to_owned())
+    }
+
+    /// Claims the socket of that name, `slot-generation`, once.
     pub fn claim(self: &Arc<Self>, name: &str) -> Option<ResponseSocket> {
-        let (slot, generation) = name.split_once('-')?;
-        let (slot, generation) = (slot.parse::<usize>().ok()?, generation.parse::<u64>().ok()?);
+        let (slot, generation) = parsed(name)?;
         let mut state = self.slots.get(slot)?.lock();
         let assignment = (state.generation == generation).then(|| state.assignment.take()).flatten()?;
         drop(state);
@@ -232,4 +239,10 @@ impl Slots {
             tracing::error!(%error, "the event loop cannot be woken");
         }
     }
+}
+
+/// Slot and generation of a name.
+fn parsed(name: &str) -> Option<(usize, u64)> {
+    let (slot, generation) = name.split_once('-')?;
+    Some((slot.parse().ok()?, generation.parse().ok()?))
 }

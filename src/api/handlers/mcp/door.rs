@@ -5,7 +5,7 @@
 
 use crate::api::app::App;
 use crate::api::content::public_url::PublicUrl;
-use crate::api::context::{Incoming, client_address};
+use crate::api::context::Incoming;
 use mercato_web::{ApiError, ErrorKind, address_of, is_loopback};
 
 /// Refuses a request with 403 unless its origin, and on this machine its host, is one of our own.
@@ -21,7 +21,7 @@ pub(super) fn check(app: &App, request: &Incoming) -> Result<(), ApiError> {
                 "call from a program, or from a page of this machine or this site",
             ));
     }
-    let is_local = client_address(app, request).to_canonical().is_loopback();
+    let is_local = request.context.address.to_canonical().is_loopback();
     if is_local && !is_loopback(&host) && public.is_none_or(|url| !is_authority_of(&host, url)) {
         return Err(ApiError::new(ErrorKind::Forbidden, "the header Host does not name this server")
             .with_reason(

@@ -15,14 +15,6 @@ const ID_BYTES_MAX: usize = 256;
 /// The member of `_meta` with the revision of a request.
 const CLAIMED_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// The content of a body.
-pub(super) enum Body<'b> {
-    /// One message.
-    One(Message<'b>),
-    /// A list of them.
-    Batch(Vec<Message<'b>>),
-}
-
 /// One message.
 pub(super) enum Message<'b> {
     /// It wants an answer.
@@ -105,17 +97,17 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 /// Reads a body.
-pub(super) fn read(body: &[u8]) -> Result<Body<'_>, Failure> {
+pub(super) fn read(body: &[u8]) -> Result<Message<'_>, Failure> {
     if is_nested_deeper(body, DEPTH_MAX) {
         return Err(Failure::invalid_request(format!("the body nests deeper than {DEPTH_MAX} levels")));
     }
     let whole: &RawValue = serde_json::from_slice(body).map_err(|error| Failure::no_json(&error))?;
-    if !whole.get().starts_with('[') {
-        return Ok(Body::One(message(whole)));
+    if whole.get().starts_with('[') {
+        return Err(Failure::invalid_request(
+            "a body holds one message; batches ended with the revision 2025-06-18",
+        ));
     }
-    let items: Vec<&RawValue> =
-        serde_json::from_str(whole.get()).map_err(|error| Failure::no_json(&error))?;
-    Ok(Body::Batch(items.into_iter().map(message).collect()))
+    Ok(message(whole))
 }
 
 fn message(raw: &RawValue) -> Message<'_> {
@@ -190,11 +182,6 @@ impl Call<'_> {
         Some(text(Some(raw)).unwrap_or_else(|| raw.get().to_owned()))
     }
 
-    /// Whether the request is of a revision in which every request names its own.
-    pub(super) fn is_stateless(&self) -> bool {
-        self.params.meta.version.is_some()
-    }
-
     /// The fault of `_meta`, or the first required field that it lacks.
     pub(super) fn lacks(&self) -> Option<String> {
         if let Some(fault) = &self.fault {
@@ -239,11 +226,10 @@ mod tests {
 
     fn kind(body: &str) -> String {
         match read(body.as_bytes()) {
-            Ok(Body::One(Message::Request(call))) => format!("request {} {}", call.id, call.method),
-            Ok(Body::One(Message::Notification)) => "notification".to_owned(),
-            Ok(Body::One(Message::Response)) => "response".to_owned(),
-            Ok(Body::One(Message::Invalid(_, failure))) => failure.code().to_string(),
-            Ok(Body::Batch(messages)) => format!("batch of {}", messages.len()),
+            Ok(Message::Request(call)) => format!("request {} {}", call.id, call.method),
+            Ok(Message::Notification) => "notification".to_owned(),
+            Ok(Message::Response) => "response".to_owned(),
+            Ok(Message::Invalid(_, failure)) => failure.code().to_string(),
             Err(failure) => failure.code().to_string(),
         }
     }
@@ -270,8 +256,8 @@ mod tests {
             (r#"{"jsonrpc":2.0,"id":1,"method":"p"}"#, "-32600"),
             (r#"{"id":1,"method":"p"}"#, "-32600"),
             ("7", "-32600"),
-            ("[]", "batch of 0"),
-            ("[1,{}]", "batch of 2"),
+            ("[]", "-32600"),
+            ("[1,{}]", "-32600"),
             ("", "-32700"),
             ("{", "-32700"),
             (r#"{"jsonrpc":"2.0","id":NaN,"method":"p"}"#, "-32700"),
@@ -300,7 +286,7 @@ mod tests {
     fn names_what_request_lacks() {
         let lacks = |params: &str| {
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"p","params":{params}}}"#);
-            let Ok(Body::One(Message::Request(call))) = read(body.as_bytes()) else { panic!("{body}") };
+            let Ok(Message::Request(call)) = read(body.as_bytes()) else { panic!("{body}") };
             call.lacks()
         };
         let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;

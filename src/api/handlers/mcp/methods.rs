@@ -15,19 +15,13 @@ use mercato_base::words::quoted;
 /// How long a client may keep the list of tools.
 const TOOLS_TTL_MILLIS: u64 = 3_600_000;
 
-/// Answers a request of that revision. `spent`: credits that the requests before it in its batch cost.
-pub(super) fn answer(
-    app: &App,
-    request: &mut Incoming,
-    revision: Revision,
-    call: &Call<'_>,
-    spent: u64,
-) -> Reply {
+/// Answers a request of that revision.
+pub(super) fn answer(app: &App, request: &mut Incoming, revision: Revision, call: &Call<'_>) -> Reply {
     if let Some(fault) = &call.fault {
         return Reply::free(Err(Failure::invalid_params(fault)));
     }
     match (call.method.as_str(), revision.is_stateless()) {
-        ("tools/call", _) => call_tool(app, request, revision, call, spent),
+        ("tools/call", _) => call_tool(app, request, revision, call),
         ("tools/list", _) => Reply::free(list_tools(app, revision, call)),
         ("server/discover", true) => Reply::free(discover(app, revision)),
         ("initialize", false) => Reply::free(initialize(app, call)),
@@ -110,7 +104,7 @@ const CAPABILITIES: Capabilities = Capabilities { tools: NoSettings {} };
 struct Discovered {
     #[serde(flatten)]
     common: Common,
-    supported_versions: [&'static str; 4],
+    supported_versions: [&'static str; 2],
     capabilities: Capabilities,
     server_info: Implementation,
     instructions: String,
@@ -139,10 +133,10 @@ struct Initialized {
 }
 
 fn initialize(app: &App, call: &Call<'_>) -> Result<Vec<u8>, Failure> {
-    let wanted = text(call.params.protocol_version)
+    text(call.params.protocol_version)
         .ok_or_else(|| Failure::invalid_params("`params` lacks `protocolVersion`, a string"))?;
     written(&Initialized {
-        protocol_version: Revision::agreed(&wanted).name(),
+        protocol_version: Revision::agreed().name(),
         capabilities: CAPABILITIES,
         server_info: Implementation::of(app),
         instructions: instructions(app),
@@ -182,7 +176,7 @@ fn list_tools(app: &App, revision: Revision, call: &Call<'_>) -> Result<Vec<u8>,
     written(&Listed { common: Common::of(app, revision), tools, kept: Kept::of(revision) })
 }
 
-fn call_tool(app: &App, request: &mut Incoming, revision: Revision, call: &Call<'_>, spent: u64) -> Reply {
+fn call_tool(app: &App, request: &mut Incoming, revision: Revision, call: &Call<'_>) -> Reply {
     let Some(name) = text(call.params.name) else {
         return Reply::free(Err(Failure::invalid_params("`params` lacks `name`, a string")));
     };
@@ -191,7 +185,7 @@ fn call_tool(app: &App, request: &mut Incoming, revision: Revision, call: &Call<
         return Reply::free(Err(Failure::invalid_params(message)));
     };
     match tools::Arguments::read(call.params.arguments) {
-        Ok(arguments) => tools::run(app, request, revision, tool, arguments.after_spending(spent)),
+        Ok(arguments) => tools::run(app, request, revision, tool, arguments),
         Err(fault) => Reply::free(Err(Failure::invalid_params(fault))),
     }
 }

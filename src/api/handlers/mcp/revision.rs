@@ -16,11 +16,7 @@ pub(super) const VERSION_HEADER: &str = "MCP-Protocol-Version";
 /// A revision of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Revision {
-    /// The first one over HTTP in this form, and the only one with batches. Its clients send no header.
-    V2025_03_26,
-    /// With structured results and the header.
-    V2025_06_18,
-    /// The last one with a handshake.
+    /// The last one with a handshake; its clients send the header after that.
     V2025_11_25,
     /// Stateless: every request names its revision and its client.
     V2026_07_28,
@@ -28,14 +24,11 @@ pub(super) enum Revision {
 
 impl Revision {
     /// Newest first.
-    pub(super) const ALL: [Revision; 4] =
-        [Self::V2026_07_28, Self::V2025_11_25, Self::V2025_06_18, Self::V2025_03_26];
+    pub(super) const ALL: [Revision; 2] = [Self::V2026_07_28, Self::V2025_11_25];
 
     /// The date that names it.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::V2025_03_26 => "2025-03-26",
-            Self::V2025_06_18 => "2025-06-18",
             Self::V2025_11_25 => "2025-11-25",
             Self::V2026_07_28 => "2026-07-28",
         }
@@ -51,14 +44,9 @@ impl Revision {
         self >= Self::V2026_07_28
     }
 
-    /// Whether a body may be a list of messages.
-    pub(super) fn takes_batches(self) -> bool {
-        self == Self::V2025_03_26
-    }
-
-    /// The revision of a handshake that requests `wanted`: that one, or else the newest with a handshake.
-    pub(super) fn agreed(wanted: &str) -> Self {
-        Self::named(wanted).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V2025_11_25)
+    /// The revision of a handshake. A client that does not speak it ends the handshake.
+    pub(super) const fn agreed() -> Self {
+        Self::V2025_11_25
     }
 }
 
@@ -66,7 +54,7 @@ impl Revision {
 pub(super) fn of(request: &Incoming, call: &Call<'_>) -> Result<Revision, Failure> {
     let header = request.list(VERSION_HEADER);
     match (header.as_deref(), call.claimed_version()) {
-        (None, None) => Ok(Revision::V2025_03_26),
+        (None, None) => Ok(Revision::agreed()),
         (None, Some(_)) => Err(Failure::header_mismatch(format!("the header {VERSION_HEADER} is missing"))),
         (Some(named), claimed) => {
             if claimed.as_deref().is_some_and(|claimed| claimed != named) {
@@ -117,21 +105,6 @@ fn differs(header: &str, found: &str, expected: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn agrees_on_asked_revision_or_newest_with_handshake() {
-        for (wanted, expected) in [
-            ("2025-03-26", "2025-03-26"),
-            ("2025-06-18", "2025-06-18"),
-            ("2025-11-25", "2025-11-25"),
-            ("2026-07-28", "2025-11-25"),
-            ("2024-11-05", "2025-11-25"),
-            ("", "2025-11-25"),
-        ] {
-            assert_eq!(Revision::agreed(wanted).name(), expected, "{wanted}");
-        }
-        assert!(Revision::ALL.windows(2).all(|pair| pair[0] > pair[1]));
-    }
 
     #[test]
     fn decodes_wrapped_header_values() {

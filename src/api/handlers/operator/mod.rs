@@ -9,12 +9,13 @@ use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
 use crate::api::metrics::exposition::{Exposition, Kind};
 use crate::api::metrics::process::ProcessStatus;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use mercato_ledger::{DatabaseStats, Health};
 use mercato_web::{ApiError, Method, Response, ResponseBuffer};
 
 /// The path that Prometheus reads.
-pub const METRICS: &[Route] = &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics)];
+pub const METRICS: &[Route] =
+    &[Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics).by(Work::Vital)];
 
 /// Further paths of this file.
 pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload)];

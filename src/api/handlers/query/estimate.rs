@@ -13,14 +13,15 @@ use crate::api::handlers::query::checked_query::{CheckedQuery, ToldRows, viewed}
 use crate::api::handlers::query::query_input::Asked;
 use crate::api::handlers::query::uncharged;
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use mercato_ledger::{Spending, ViewRows};
 use mercato_query::Purpose;
 use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =
-    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)];
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)
+        .by(Work::Page)];
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -18,7 +18,7 @@ use crate::api::handlers::query::credits_warning::with_credits_warning;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim, format, named_format};
 use crate::api::handlers::query::sale::{Buyer, Offer, Sold};
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use crate::limits::api::QUERY_LIMIT_MAX;
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::Receipt;
@@ -27,8 +27,8 @@ use mercato_web::{ApiError, Method, Response, refuse_tags};
 
 /// Paths of this file.
 pub const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
-    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
+    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get).by(Work::Page),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post).by(Work::Page),
 ];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {

@@ -18,7 +18,7 @@ use crate::api::handlers::query::uncharged;
 use crate::api::handlers::streams::download_body::{DownloadBody, Paid};
 use crate::api::handlers::streams::parquet_body::{ParquetBody, ParquetPart, offered_parquet};
 use crate::api::handlers::streams::stream::with_replay;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use mercato_catalog::{DatasetVersion, FormatError, ParquetFile};
 use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
 use mercato_query::render::{
@@ -33,7 +33,7 @@ use mercato_web::{
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =
-    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
+    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download).by(Work::Long)];
 
 /// The media type of Parquet.
 pub const PARQUET_MEDIA_TYPE: &str = "application/vnd.apache.parquet";

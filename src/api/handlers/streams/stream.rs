@@ -14,7 +14,7 @@ use crate::api::handlers::query::uncharged;
 use crate::api::handlers::streams::row_stream::RowEvents;
 use crate::api::handlers::streams::stream_end::TRAILERS;
 use crate::api::processor_limit::ProcessorLimit;
-use crate::api::route::{Guard, Route};
+use crate::api::route::{Guard, Route, Work};
 use crate::limits::api::STREAM_LIMIT_MAX;
 use mercato_base::words::placed;
 use mercato_catalog::Dataset;
@@ -29,7 +29,7 @@ use mercato_web::{
 
 /// Paths of this file.
 pub const ROUTES: &[Route] =
-    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream).by(Work::Long)];
 
 /// The place of the cursor in the body, as faults name it.
 const CURSOR: &str = "/cursor";

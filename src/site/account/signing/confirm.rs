@@ -10,7 +10,7 @@ use super::password::Refused;
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use crate::api::{App, Incoming, client_address, from_books};
+use crate::api::{App, Incoming, from_books};
 use crate::site::account::area;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
@@ -51,7 +51,7 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let Some(token) = TokenHash::of_presented(typed) else {
         return page(&visit, request, typed, wrong());
     };
-    let address = client_address(app, request);
+    let address = request.context.address;
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return page(&visit, request, typed, Some(Refused::throttled(words, throttled)));
     }
@@ -72,7 +72,7 @@ pub fn confirm(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
 /// Has another mail sent to a signed-in customer.
 pub fn send(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::change(app, request, |app, request, area| {
-        let address = client_address(app, request);
+        let address = request.context.address;
         if let Err(throttled) = app.sign_ins.admit_mail(&area.login.email, address, request.now()) {
             let refused = Refused::throttled(area.words, throttled);
             return page(&area.visit, request, "", Some(refused));

@@ -7,7 +7,7 @@ use super::mails::{self, Purpose};
 use super::password::Refused;
 use super::same_origin;
 use super::sign_in::with_status;
-use crate::api::{App, Incoming, client_address};
+use crate::api::{App, Incoming};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -49,7 +49,7 @@ pub fn send(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if app.mailer.is_none() {
         return Ok(visit.redirect(request, &visit.link("/account/reset")));
     }
-    let address = client_address(app, request);
+    let address = request.context.address;
     if let Err(throttled) = app.sign_ins.admit_mail(&email, address, request.now()) {
         return page(&visit, request, typed, None, Some(Refused::throttled(words, throttled)));
     }

@@ -10,7 +10,7 @@ use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use crate::api::{App, Incoming, client_address, from_books};
+use crate::api::{App, Incoming, from_books};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -64,7 +64,7 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         (None, password) => return page(app, &visit, request, typed, Faults { password, ..wrong() }),
         (_, password) => return page(app, &visit, request, typed, Faults { password, ..Faults::default() }),
     };
-    let address = client_address(app, request);
+    let address = request.context.address;
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
         return refuse(Refused::throttled(words, throttled));
     }

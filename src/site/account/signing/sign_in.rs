@@ -14,7 +14,7 @@ use super::password::Refused;
 use super::same_origin;
 use super::session;
 use crate::access::SignInRefusal;
-use crate::api::{App, Incoming, client_address, from_books};
+use crate::api::{App, Incoming, from_books};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -68,7 +68,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     let form = Form::read(request, &["email", "password", NEXT])?;
     let (email, next, now) = (form.text("email"), form.text(NEXT), request.now());
     let words = AccountWords::of(visit.language);
-    let address = client_address(app, request);
+    let address = request.context.address;
     let wrong = if app.mailer.is_some() { words.credentials_wrong_mail } else { words.credentials_wrong };
     let mark = device::of(request, &visit);
     let login = match app.sign_ins.check(email, form.raw("password"), address, mark, now) {
@@ -104,7 +104,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
 /// Has another mail sent to an address that is not confirmed yet. The attempt counts like one with a wrong password, so that
 /// nothing tells the two apart.
 fn remind(app: &App, visit: &Visit, login: &Login, request: &Incoming) {
-    let (address, now) = (client_address(app, request), request.now());
+    let (address, now) = (request.context.address, request.now());
     app.sign_ins.count_failure(&login.email, address, now);
     if app.sign_ins.admit_mail(&login.email, address, now).is_ok() {
         mails::send(app, visit, Purpose::Confirm, &login.email);

@@ -7,7 +7,7 @@ use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::sign_in::{NEXT, leading_on, linking_on, with_status};
-use crate::api::{App, Incoming, client_address, from_books};
+use crate::api::{App, Incoming, from_books};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -68,7 +68,7 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
             return page(app, &visit, request, (typed, next), Faults { email, password, refused: None });
         }
     };
-    let address = client_address(app, request);
+    let address = request.context.address;
     if let Err(throttled) = app.sign_ins.admit_sign_up(address, request.now()) {
         return refuse(Refused::throttled(words, throttled));
     }

@@ -18,7 +18,6 @@ pub struct Arguments {
     members: Vec<(String, Box<RawValue>)>,
     known: Vec<&'static str>,
     faults: Vec<ValidationErrorBody>,
-    spent_before: u64,
 }
 
 impl Arguments {
@@ -33,8 +32,7 @@ impl Arguments {
         if members.len() > ARGUMENTS_MAX {
             return Err(format!("`arguments` has more than {}", counted(ARGUMENTS_MAX as u64, "member")));
         }
-        let mut arguments =
-            Self { members: Vec::new(), known: Vec::new(), faults: Vec::new(), spent_before: 0 };
+        let mut arguments = Self { members: Vec::new(), known: Vec::new(), faults: Vec::new() };
         for (name, value) in members {
             if arguments.members.iter().any(|(present, _)| *present == name) {
                 arguments.refuse(
@@ -48,16 +46,6 @@ impl Arguments {
             }
         }
         Ok(arguments)
-    }
-
-    /// The same for a call of a batch in which the calls before it cost so many credits.
-    pub fn after_spending(self, credits: u64) -> Self {
-        Self { spent_before: credits, ..self }
-    }
-
-    /// Credits that the calls before this one in its batch cost.
-    pub(super) fn spent_before(&self) -> u64 {
-        self.spent_before
     }
 
     /// A string.

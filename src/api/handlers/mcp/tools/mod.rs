@@ -19,9 +19,9 @@ use serde_json::value::RawValue;
 use super::methods::Common;
 use super::revision::Revision;
 use super::rpc::{self, Failure, Reply};
-use crate::access::{Caller, KeyRefusal};
+use crate::access::Caller;
 use crate::api::app::App;
-use crate::api::context::{Incoming, presented_key_of};
+use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::find_named;
 use crate::api::openapi::compact;
 pub(super) use arguments::{Arguments, kind_of};
@@ -197,9 +197,7 @@ fn caller(app: &App, request: &Incoming) -> Result<Caller, ApiError> {
     if let Ok(caller) = request.context.caller() {
         return Ok(caller.clone());
     }
-    let presented = app.access.authenticate(presented_key_of(request), request.now());
-    let refusal = presented.err().unwrap_or(KeyRefusal::Missing);
-    let error = ApiError::from(refusal);
+    let error = ApiError::from(request.context.key_refusal());
     let reason = error.details().map(|details| details.reason().to_owned()).unwrap_or_default();
     let page = app.documents.link("/account/keys");
     let hint = format!(

@@ -10,7 +10,6 @@ use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
-use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::credits_warning::credits_warnings;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
@@ -20,7 +19,7 @@ use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
-use mercato_query::{Count, Page};
+use mercato_query::Count;
 use mercato_web::{ApiError, ErrorKind};
 
 /// The arguments that are fields of a query.
@@ -49,7 +48,6 @@ struct Tail<'a> {
 pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
     let slug = arguments.slug();
     let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
-    let spent = arguments.spent_before();
     let once = arguments.text("idempotencyKey");
     let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
     arguments.finish()?;
@@ -79,7 +77,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
             .ledger
             .estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)
             .map_err(from_books)?;
-        refuse_above(ceiling, spent, cost.credits_required)
+        refuse_above(ceiling, cost.credits_required)
     };
     if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
         refuse_above_ceiling(rows)?;
@@ -91,7 +89,12 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
     }
     let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
-    let next_cursor = cursor_after(query, &page, rows.count)?;
+    let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
+        Some(last) if rows.count < found => {
+            Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
+        }
+        _ => page.next_cursor.clone(),
+    };
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
@@ -116,32 +119,17 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
 }
 
-/// The cursor behind the rows that are sent, which may be fewer than were found.
-fn cursor_after(query: &CheckedQuery<'_>, page: &Page, sent: usize) -> Result<Option<String>, ApiError> {
-    match page.rows.get(..sent).and_then(<[u32]>::last) {
-        Some(last) if sent < page.rows.len() => {
-            query.plan().cursor_after(*last).map(Some).map_err(|error| query.damaged(&error))
-        }
-        _ => Ok(page.next_cursor.clone()),
-    }
-}
-
-/// Refuses a call that would cost more than its caller wants to pay, with what the calls before it in its batch cost.
-fn refuse_above(ceiling: u64, spent: u64, cost: u64) -> Result<(), ApiError> {
-    if cost == 0 || cost.saturating_add(spent) <= ceiling {
+/// Refuses a call that would cost more than its caller wants to pay.
+fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
+    if cost <= ceiling {
         return Ok(());
     }
-    let before = match spent {
-        0 => String::new(),
-        spent => format!(" beside the {} of the calls before it in this batch,", counted(spent, "credit")),
-    };
     let message = format!(
-        "this call would cost {} ({} EUR without VAT),{before} above maxCredits {}; nothing was charged for it",
+        "this call would cost {} ({} EUR without VAT), above maxCredits {}; nothing was charged for it",
         counted(cost, "credit"),
         Price::of(cost).eur(),
         grouped(ceiling),
     );
-    let cost = cost.saturating_add(spent);
     let hint =
         format!("lower limit, narrow the filters, or set maxCredits to {cost} or more if the user agrees");
     Err(ApiError::new(ErrorKind::NoCredits, message)
@@ -187,13 +175,8 @@ mod tests {
 
     #[test]
     fn refuses_cost_above_ceiling_and_names_it() {
-        assert!(refuse_above(10, 0, 10).is_ok() && refuse_above(0, 0, 0).is_ok());
-        assert!(refuse_above(10, 8, 2).is_ok() && refuse_above(10, 20, 0).is_ok());
-        let refusal = refuse_above(10, 8, 3).unwrap_err();
-        assert!(
-            refusal.message().contains("3 credits") && refusal.message().contains("8 credits of the calls")
-        );
-        let refusal = refuse_above(1_000, 0, 2_500).unwrap_err();
+        assert!(refuse_above(10, 10).is_ok() && refuse_above(0, 0).is_ok());
+        let refusal = refuse_above(1_000, 2_500).unwrap_err();
         assert_eq!(refusal.kind(), ErrorKind::NoCredits);
         assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
         assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");
