@@ -83,7 +83,8 @@ fn end_of(text: &str) -> Result<Moment, CommandError> {
     })
 }
 
-fn end_of_day(text: &str) -> Option<Moment> {
+/// The end of a UTC day like 2026-12-31.
+pub fn end_of_day(text: &str) -> Option<Moment> {
     // The parser would also accept a date inside a longer text.
     let day: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == "2026-12-31".len())?;
     let (month, date) = (day.month().unsigned_abs().into(), day.day().unsigned_abs().into());

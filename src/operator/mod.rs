@@ -22,6 +22,7 @@ pub use account_output::{
 };
 pub use command::OperatorCommand;
 pub use execute::{CommandError, Context};
+pub use key_commands::end_of_day;
 pub use key_output::{CreatedKey, Key, Limits, Spent};
 pub use output::{Balance, CommandOutput};
 pub use payment_output::{FoundPayment, PaymentLine, Payments, Reconciliation, UnexplainedPayment};

@@ -7,10 +7,10 @@
 //! 3. A sale is made whole or not at all; no balance is ever below zero.
 //! 4. A reservation ends, whatever happens to its stream.
 //!
-//! [`Ledger`] is what the service sees. Behind it stands a trait (`books`), and behind that the books of one machine
-//! (`local`): an operation decides in memory (`state`) and is appended to a log (`log`); a checkpoint makes starts quick
-//! (`checkpoint`). Requests read accounts and keys from memory (`directory`). Does not depend on status codes, routes or
-//! rate limits.
+//! [`Ledger`] is what handlers have. An [`Operation`] says what it reads, decides, and has one outcome; a store (`store`) runs it:
+//! books on the disk of this machine (`local`), or on a database (`postgres`). Requests read accounts and keys from memory
+//! (`directory`). Does not depend on status codes, routes, rate limits or datasets. Begin at `operation`; `README.md` has the
+//! books on one page.
 
 mod audit;
 mod backup;

@@ -7,6 +7,8 @@ pub mod charges;
 pub mod checkouts;
 pub mod keys;
 pub mod relations;
+#[cfg(test)]
+mod tests;
 
 use crate::error::BooksError;
 use crate::limits::TEXT_BYTES_MAX;

@@ -6,7 +6,7 @@
 //! keeper             follows other servers, renews the lease, notes the progress of streams, settles those of dead servers
 //! ```
 //!
-//! The state (`state/`) decides everything but plain charges. It stands above the rows that a transaction has locked. The lock
+//! Operations decide on a state above the rows that a transaction has locked; only plain charges are decided by a statement. The lock
 //! of an account is held by whoever changes anything of it. Only this folder names the crate `postgres`.
 
 mod counting;

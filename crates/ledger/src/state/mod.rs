@@ -109,8 +109,8 @@ pub struct State {
 }
 
 impl State {
-    /// A state without tables.
-    fn empty(below: Arc<dyn Below>) -> State {
+    /// A state without records.
+    pub fn empty(below: Arc<dyn Below>) -> State {
         State {
             path: PathBuf::new(),
             directory: Arc::<Directory>::default(),
@@ -147,11 +147,18 @@ impl State {
         self.next_sequence
     }
 
-    pub fn change_account(&mut self, account: AccountId, change: impl FnOnce(&mut Account)) {
-        if let Some(found) = self.accounts.get_mut(&account) {
-            change(found);
-            self.changed_accounts.insert(account);
+    /// Changes an account. Nothing comes of a change that does not add up: then a record is wrong.
+    pub fn change_account(
+        &mut self,
+        account: AccountId,
+        change: impl FnOnce(&mut Account) -> Option<()>,
+    ) -> Result<(), BooksError> {
+        let found = self.accounts.get_mut(&account).ok_or(BooksError::UnknownAccount { account })?;
+        if change(found).is_none() {
+            return Err(self.fail_damaged(format!("the credits set aside of {account} do not add up")));
         }
+        self.changed_accounts.insert(account);
+        Ok(())
     }
 
     /// How much the books have of what is bounded, also outside this part of them.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::api::App;
+use crate::operator::end_of_day;
 use crate::site::account::area::Area;
 use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::url::Url;
 use crate::site::words::fill;
-use mercato_base::clock::{Moment, UtcDay};
+use mercato_base::clock::Moment;
 use mercato_ledger::limits::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
 use mercato_ledger::{Change, KeyLimits, LimitsChange};
 
@@ -249,13 +250,6 @@ fn end(area: &Area, text: &str, now: Moment) -> Result<Option<Moment>, String> {
 /// The last whole or partial day before an end.
 fn last_day(end: Moment) -> String {
     end.plus_millis(-1).day().to_string()
-}
-
-fn end_of_day(text: &str) -> Option<Moment> {
-    // The parser would also accept a date inside a longer text.
-    let day: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == "2026-12-31".len())?;
-    let (month, date) = (day.month().unsigned_abs().into(), day.day().unsigned_abs().into());
-    Some(UtcDay::from_civil(day.year().into(), month, date).plus_days(1).start())
 }
 
 #[cfg(test)]

@@ -90,9 +90,10 @@ impl State {
         self.written.changes.put(key_space::reservation(id), record.encode());
         self.reservations.insert(id, OpenReservation { record, progress: Arc::clone(&progress) });
         self.change_account(account, |found| {
-            found.reserved = found.reserved.saturating_add(credits);
+            found.reserved = found.reserved.checked_add(credits)?;
             found.open.insert(id);
-        });
+            Some(())
+        })?;
         let remaining = self.account(account)?.record.balance.credits;
         let caps = self.caps(account, key, at)?;
         Ok(Reserved { id, account, key, progress, credits, remaining, is_replayed, paid_before, caps })

@@ -5,7 +5,7 @@
 
 use crate::account::Payment;
 use crate::entry::{Entry, EntryKind};
-use crate::error::{ChargeError, Unavailable};
+use crate::error::{BooksError, ChargeError, Unavailable};
 use crate::id::{AccountId, KeyId, ReservationId};
 use crate::key_space;
 use crate::operation::{Operation, Reads};
@@ -87,7 +87,7 @@ impl State {
         {
             account.record.balance.return_free_query(month);
         }
-        self.close_reservation(&record);
+        self.close_reservation(&record)?;
         let undo = undo_of(record, outcome, sold);
         if outcome.is_answered || is_promised {
             self.count_usage(&undo)?;
@@ -109,14 +109,15 @@ impl State {
         Ok(record.paid_before().saturating_add(on_site))
     }
 
-    fn close_reservation(&mut self, record: &ReservationRecord) {
+    fn close_reservation(&mut self, record: &ReservationRecord) -> Result<(), BooksError> {
         let closed = self.reservations.remove(&record.id);
         self.closed_reservations.extend(closed.map(|open| (self.next_sequence, open)));
         self.written.changes.remove(key_space::reservation(record.id));
         self.change_account(record.account, |found| {
-            found.reserved = found.reserved.saturating_sub(record.credits());
+            found.reserved = found.reserved.checked_sub(record.credits())?;
             found.open.remove(&record.id);
-        });
+            Some(())
+        })
     }
 }
 
