@@ -8,7 +8,7 @@
 #     packaging/build.sh sbom      bill of materials; needs cargo-cyclonedx (cargo install cargo-cyclonedx --locked)
 #     packaging/build.sh sums      SHA256SUMS of what is in dist/
 #
-# MERCATO_PROFILE=dev (instead of dist) builds the programs of the Debian package quicker, for trying it out.
+# MERCATO_PROFILE=release (instead of dist) builds the programs of the Debian package quicker, for trying it out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -35,9 +35,9 @@ build_deb() {
     local target
     target=$(cargo metadata --locked --no-deps --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
     cargo build --locked --profile "$profile" --features models --package mercato --package mercato-tools
-    rm -rf "$target/packaging"
-    "$target/${profile/#dev/debug}/mercato-tools" packaging "$target/packaging"
-    gzip --best --no-name "$target"/packaging/man/*
+    rm -rf target/packaging
+    "$target/$profile/mercato-tools" packaging target/packaging
+    gzip --best --no-name target/packaging/man/*
     rm -f dist/mercato_*.deb
     cargo deb --locked --no-build --profile "$profile" --package mercato --output dist/
 }

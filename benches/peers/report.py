@@ -23,7 +23,9 @@ def short(value: float) -> str:
 
 
 def ratio(ours: float, theirs: float, more_is_better: bool) -> str:
-    """How many times as good ours is."""
+    """How many times as good ours is; nothing where a figure is 0, as the memory of a small table may be."""
+    if ours == 0 or theirs == 0:
+        return ""
     return f"×{short(ours / theirs if more_is_better else theirs / ours)}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-DOCUMENT = HERE.parent.parent / "src" / "http" / "openapi" / "openapi.json"
+DOCUMENT = HERE.parent.parent / "src" / "api" / "openapi" / "openapi.json"
 TARGET = HERE / "src" / "mercato" / "openapi.py"
 PREFIX = "/api/v1/"
 METHODS = ("get", "post", "put", "patch", "delete")

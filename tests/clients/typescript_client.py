@@ -31,7 +31,7 @@ from service import Service  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "typescript"
 CHECKS = Path(__file__).parent / "typescript"
-DOCUMENT = Path("src", "http", "openapi", "openapi.json")
+DOCUMENT = Path("src", "api", "openapi", "openapi.json")
 SECONDS_MAX = 600
 REQUESTS_A_MINUTE = 4
 FREE_QUERIES = 100
@@ -53,6 +53,7 @@ def main() -> int:
         folder = Path(name)
         tree = build(folder / "tree")
         consumer = install(tree, folder / "consumer")
+        install_as_printed(folder / "checkout")
         with Marketplace(binaries, folder, free_queries=FREE_QUERIES) as market:
             publish_exact(market, folder)
             run(["node", "--test", "checks.mjs"], consumer, environment(market, folder))
@@ -106,6 +107,24 @@ def install(package: Path, consumer: Path) -> Path:
     for script in CHECKS.glob("*.mjs"):
         shutil.copyfile(script, consumer / script.name)
     return consumer
+
+
+def install_as_printed(checkout: Path) -> None:
+    """Runs the first commands of the README in a fresh checkout, and then a program that imports the package."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "clients/typescript", "packaging",
+                             "Cargo.toml", str(DOCUMENT)], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, checkout / name)
+    run(["git", "init", "--quiet"], checkout)
+    run(["git", "add", "--all"], checkout)
+    commands = re.search(r"^```\n(.*?)^```$", (CLIENT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert commands is not None, "the README says how to install"
+    run(["bash", "-euc", commands[1]], checkout)
+    (checkout / "program.mjs").write_text('import { Client } from "@mercato/client";\nnew Client("http://127.0.0.1:1");\n')
+    run(["node", "program.mjs"], checkout)
+    print("the package installs as printed")
 
 
 # The examples of the README. ----------------------------------------------------------------------------------

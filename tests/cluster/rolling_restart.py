@@ -56,7 +56,7 @@ class Server:
         """Starts it, and waits until it is ready."""
         command: list[Any] = [self.binaries / "mercato", "serve", "--data", self.data, "--books", self.books, "--listen",
                               f"127.0.0.1:{self.port}", "--admin", f"unix:{self.data / 'admin.sock'}", "--requests-per-minute",
-                              "0", "--requests-per-day", "0", "--free-queries-per-month", "0", "--checksum-rate", "0"]
+                              "0", "--requests-per-day", "0", "--free-queries-per-month", "0"]
         with (self.data / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + SECONDS_MAX

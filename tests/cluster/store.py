@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Publishes into object storage beside two servers: waits, kills in the middle of a fetch, restarts, outages of the store.
+"""Publishes into object storage beside two servers: waits, kills in the middle of a fetch, restarts, outages of the store, wrong
+secrets, missing buckets, full disks.
 
     tests/books/postgres.sh python tests/cluster/store.py --binaries target/debug
 
-Runs once for each kind of store of stores.py. Needs the packages of requirements.txt, in the Python that runs it, and a database
+Runs once for each kind of store of stores.py. The full disk needs root. Needs the packages of requirements.txt, in the Python that runs it, and a database
 in MERCATO_TEST_POSTGRES.
 """
 
@@ -36,10 +37,10 @@ def until(what, is_so, seconds=SECONDS):
 class Server:
     """A running server over a data directory of its own."""
 
-    def __init__(self, world, name, *flags):
-        self.world, self.name, self.flags = world, name, flags
+    def __init__(self, world, name, *flags, **variables):
+        self.world, self.name, self.flags, self.variables = world, name, flags, variables
         self.data = world.folder / name
-        self.data.mkdir()
+        self.data.mkdir(exist_ok=True)
         world.servers.append(self)
         self.start()
 
@@ -51,7 +52,7 @@ class Server:
             "--admin", "127.0.0.1:0", "--books", self.world.books, "--store", self.world.url, *self.flags,
         ]
         log = open(self.world.folder / f"{self.name}.log", "ab")
-        self.process = subprocess.Popen(words, env=self.world.environment, stdout=log, stderr=log)
+        self.process = subprocess.Popen(words, env=self.world.environment | self.variables, stdout=log, stderr=log)
         until(f"{self.name} answers", lambda: self.get("/healthz")[0] == 200)
 
     def get(self, path):
@@ -67,6 +68,22 @@ class Server:
         """The version whose rows are served, and the first rows; nothing where there are none."""
         status, headers, body = self.get(f"/api/v1/datasets/{slug}/sample")
         return (headers["X-Dataset-Version"], json.loads(body)["data"]["totalRows"]) if status == 200 else (None, status)
+
+    def readiness(self):
+        """Status, state of the store and warnings, as the operator sees them."""
+        # The file is written after the public listener answers.
+        address = until("its address", lambda: (self.data / "admin.address").exists() and (self.data / "admin.address").read_text())
+        address = address.strip()
+        try:
+            with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
+                status, data = answer.status, json.load(answer)["data"]
+        except urllib.error.HTTPError as answer:
+            status, data = answer.code, json.load(answer)["data"]
+        return status, data["store"], [f"{warning['slug']}: {warning['reason']}" for warning in data["datasets"]["warnings"]]
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(SECONDS * 2) == 0, self.name
 
     def unfinished(self):
         """Store files that are being fetched."""
@@ -136,6 +153,12 @@ def check(world, kind):
             break
     assert killed, "no fetch was cut off in ten attempts"
 
+    tell_missing_bucket(world)
+    if world.store.checks_keys:
+        tell_wrong_secret(world)
+    if os.geteuid() == 0:
+        tell_full_disk(world)
+
     # A server that stands still is named.
     os.kill(b.process.pid, signal.SIGSTOP)
     said = world.publish("numbers", "1.3.0", 3_000, "--wait", "2", code=3)
@@ -147,7 +170,8 @@ def check(world, kind):
     world.change("rollback", "numbers", "--to", "1.2.0", "--wait")
     assert [server.version("numbers") for server in servers] == [("1.2.0", 2_500)] * 2
     world.change("unpublish", "numbers", "--wait")
-    assert [server.version("numbers") for server in servers] == [(None, 404)] * 2
+    withdrawn = [server.version("numbers") for server in servers]
+    assert withdrawn == [(None, 404)] * 2, withdrawn
 
     # The store is away: what is here is served, and nothing is published.
     world.store.kill()
@@ -158,9 +182,50 @@ def check(world, kind):
         world.publish("large", "3.0.0", 10, "--wait")
         assert [server.version("large") for server in servers] == [("3.0.0", 10)] * 2
     for server in servers:
-        server.process.terminate()
-        assert server.process.wait(SECONDS * 2) == 0, server.name
+        server.stop()
     return killed
+
+
+def tell_missing_bucket(world):
+    """Also for a long object, whose bytes the store does not read."""
+    source = world.folder / "source"
+    place = ["--input", source / "rows.csv", "--version", "1.0.0", "--store", "s3://nowhere-at-all/x", "--books", world.books]
+    said = world.tools("publish", source, *place, code=1)
+    assert "no such bucket" in said, said
+
+
+def tell_wrong_secret(world):
+    """A server that can fetch nothing is not ready, and says why."""
+    server = Server(world, "wrong", AWS_SECRET_ACCESS_KEY="wrong")
+    status, store, warnings = server.readiness()
+    assert (status, store) == (503, {"status": "failing", "cacheDisk": "serving", "missing": 2}), (status, store)
+    assert [warning.split(":")[0] for warning in warnings] == ["large", "numbers"], warnings
+    assert all("denies access" in warning for warning in warnings), warnings
+    listed = world.tools("cluster", "status", "--books", world.books)
+    assert "lacks 2" in listed, listed
+    server.stop()
+
+
+def tell_full_disk(world):
+    """What is there is served, the rest is 503, and there is a warning until there is room."""
+    cache = world.folder / "small" / "cache"
+    cache.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", cache], check=True)
+    try:
+        server = Server(world, "small", "--prefetch", "none")
+        until("numbers are fetched", lambda: server.version("numbers")[0])
+        assert server.version("large") == (None, 503)
+        until("it is told", lambda: server.readiness()[1]["cacheDisk"] == "failing")
+        status, store, warnings = server.readiness()
+        assert (status, store["status"], store["missing"]) == (200, "serving", 0), store
+        assert len(warnings) == 1 and "large: version" in warnings[0] and "No space left" in warnings[0], warnings
+        assert server.version("numbers")[0] and server.version("large") == (None, 503)
+        subprocess.run(["mount", "-o", "remount,size=200m", cache], check=True)
+        until("there is room", lambda: server.version("large")[1] == ROWS)
+        assert server.readiness()[1]["cacheDisk"] == "serving"
+        server.stop()
+    finally:
+        subprocess.run(["umount", "--lazy", cache], check=True)
 
 
 def main():

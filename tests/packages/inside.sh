@@ -17,7 +17,7 @@ said '"alerts":\[\]'
 [[ $(grep -c '^{} => 1\|=> 1 @' page.log) -ge 2 ]] || { cat page.log; echo "FIRST_DAY.md: Prometheus has no server that is up"; exit 1; }
 ls /var/backups/mercato/ledger-*.backup
 
-systemd-analyze verify /lib/systemd/system/mercato.service
+systemd-analyze verify --man=no /lib/systemd/system/mercato.service
 [[ $(stat -c %U:%G:%a /var/lib/mercato) == mercato:mercato:750 ]]
 [[ $(stat -c %U:%G:%a /etc/mercato) == root:mercato:750 ]]
 for file in man/man1/mercato-serve.1.gz man/man1/mercato-tools-publish.1.gz bash-completion/completions/mercato \

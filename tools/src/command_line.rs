@@ -61,7 +61,6 @@ pub enum Command {
     ConvertWorker,
 }
 
-/// Runs one command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {

@@ -51,9 +51,6 @@ impl Destination {
     }
 
     /// Refuses to replace one of the files that are read, also behind links.
-    ///
-    /// # Errors
-    /// When the output is one of `inputs`.
     pub fn refuse_inputs(&self, inputs: &[&Path]) -> Result<(), Failure> {
         let DestinationKind::File { replaced: Some(output), .. } = &self.place else { return Ok(()) };
         let is_output = |input: &Path| {
@@ -84,7 +81,6 @@ impl Destination {
         }
     }
 
-    /// Creates the output.
     pub fn create(self) -> Result<OutputFile, Failure> {
         let sink = match &self.place {
             DestinationKind::Stream(_) => {
@@ -204,7 +200,6 @@ fn stream_name(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The parent folder of a path.
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -8,7 +8,6 @@ use mercato_catalog::releases::ReleaseError;
 use mercato_format::FormatError;
 use mercato_search::models::{InferenceError, ModelError};
 
-/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The input is unsupported, damaged, or exceeds a limit.
@@ -21,40 +20,24 @@ pub enum Failure {
         found: String,
         remedy: String,
     },
-    /// The operating system refused an operation.
     #[error("{file}: cannot {action}: {source}")]
     Io { file: String, action: &'static str, source: io::Error },
     /// A store file could not be written, opened or read.
     #[error("{file}: {source}")]
-    Store {
-        file: String,
-        /// The error of the store format.
-        source: FormatError,
-    },
+    Store { file: String, source: FormatError },
     /// A store file could not be written because of one column.
     #[error("{file}: column `{column}`: {source}")]
-    Column {
-        file: String,
-        column: String,
-        /// The error of the store format.
-        source: FormatError,
-    },
+    Column { file: String, column: String, source: FormatError },
     /// The catalog refused the operation, or its files cannot be read or written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// A model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("{folder}: {source}")]
-    Inference {
-        folder: String,
-        /// The error of the model.
-        source: InferenceError,
-    },
+    Inference { folder: String, source: InferenceError },
     /// The books cannot be opened or written.
     #[error("books in {directory}: cannot {action}: {reason}")]
     Books { directory: String, action: &'static str, reason: String },
-    /// A publication into object storage failed.
     #[error(transparent)]
     Release(#[from] ReleaseError),
     /// It is published, and servers do not serve it yet.
@@ -65,7 +48,6 @@ pub enum Failure {
         seconds: u32,
         servers: String,
     },
-    /// The server did not start.
     #[error("server: {0}")]
     Start(String),
     /// The cluster of the demo did not start, or can serve no more.
@@ -78,13 +60,11 @@ pub enum Failure {
         /// The number of failures, the first one, and the remedy.
         failure_summary: String,
     },
-    /// A worker reported a failure.
     #[error("{message}")]
     Worker { message: String, exit_code: u8 },
     /// A signal ended the command before it was done.
     #[error("{file}: ended by a signal; nothing was written")]
     Cancelled { file: String },
-    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
 }

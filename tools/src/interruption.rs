@@ -43,7 +43,6 @@ impl Interruption {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
@@ -60,7 +59,6 @@ impl Interruption {
         self.set(Cleanup::Supervised);
     }
 
-    /// Records the end of the conversion.
     pub fn end(&self) {
         self.set(Cleanup::Ended);
     }

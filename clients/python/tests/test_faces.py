@@ -18,7 +18,7 @@ from mercato import openapi
 from tests.fake import data
 
 ROOT = Path(__file__).parent.parent.parent.parent
-DOCUMENT = ROOT / "src" / "http" / "openapi" / "openapi.json"
+DOCUMENT = ROOT / "src" / "api" / "openapi" / "openapi.json"
 FACES = [(mercato.Client, mercato.AsyncClient), (mercato.Dataset, mercato.AsyncDataset),
          (mercato.Query, mercato.AsyncQuery)]
 ONLY_BLOCKING = {

@@ -14,6 +14,8 @@ export class Watch {
     /** Milliseconds without a byte. */
     private readonly timeoutMs: number,
     private readonly caller: AbortSignal | undefined,
+    /** The base URL, which errors name. */
+    private readonly server: string,
   ) {
     caller?.addEventListener("abort", this.#abort, { once: true });
   }
@@ -39,8 +41,8 @@ export class Watch {
 
   #explained(error: unknown): unknown {
     if (this.caller?.aborted) return this.caller.reason;
-    if (this.#isSilent) return new TimeoutError(`the server was silent for ${this.timeoutMs} ms`);
-    return new ConnectionError(`the connection failed: ${deepestMessage(error)}`, { cause: error });
+    if (this.#isSilent) return new TimeoutError(`${this.server} was silent for ${this.timeoutMs} ms`);
+    return new ConnectionError(`the connection to ${this.server} failed: ${deepestMessage(error)}`, { cause: error });
   }
 
   /** Lets go of the caller's signal, and of the connection where the body was not read to its end. */

@@ -165,7 +165,7 @@ export class Transport {
   /** One attempt. Who reads long bodies repeats by itself, from where it was cut. */
   async once({ url, method, headers, body, expected, call }: Prepared): Promise<Answer> {
     call.signal?.throwIfAborted();
-    const watch = new Watch(call.timeoutMs ?? this.#options.timeoutMs ?? TIMEOUT_MS, call.signal);
+    const watch = new Watch(call.timeoutMs ?? this.#options.timeoutMs ?? TIMEOUT_MS, call.signal, this.baseUrl);
     const send = this.#options.fetch ?? globalThis.fetch;
     try {
       // A redirection would hand the key to another address, and cookies are not for this API.

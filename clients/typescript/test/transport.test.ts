@@ -106,6 +106,16 @@ test("gives up on a silent server", async (t) => {
   assert.deepEqual(await client.account({ timeoutMs: 5_000 }), { credits: 5 });
 });
 
+test("a refused connection names the address", async (t) => {
+  for (const url of ["http://127.0.0.1:1/shop", "http://localhost:1"]) {
+    const failing = new FakeClient(url, { retry: { retries: 0 } }).account();
+    await assert.rejects(failing, (error) => error instanceof errors.ConnectionError && error.message.startsWith(`the connection to ${url} failed: `));
+  }
+  const fake = await serve(t, silent);
+  const waiting = new FakeClient(fake.url, { retry: { retries: 0 }, timeoutMs: 30 }).account();
+  await assert.rejects(waiting, (error) => error instanceof errors.TimeoutError && error.message === `${fake.url} was silent for 30 ms`);
+});
+
 test("time that the reader takes is not the server's silence", async (t) => {
   const fake = await serve(t, text(['{"a":1}\n', '{"a":2}\n{"$end":{"rowsReturned":2,"nextCursor":null,"creditsCharged":2}}\n'], { "X-Dataset-Version": "1.0.0" }, true));
   const rows = [];

@@ -4,6 +4,7 @@ mod metadata;
 mod provenance;
 mod relations;
 mod search;
+#[cfg(feature = "models")]
 mod search_models;
 mod stats;
 mod versions;

@@ -3,9 +3,9 @@
 
 use mercato_base::clock::Moment;
 use mercato_ledger::{
-    AccountId, BooksError, CloseAccount, ConfirmEmail, Email, EndAllSessions, EndSession, Ledger, LoginError,
-    PasswordHash, PlainToken, RedeemToken, Redeemed, Redemption, SetPassword, SignUp, SignedUp, TokenHash,
-    TokenPurpose,
+    AccountId, BooksError, ChargeError, CloseAccount, ConfirmEmail, Email, EndAllSessions, EndSession,
+    Ledger, PasswordHash, PlainToken, RedeemToken, Redeemed, Redemption, SetPassword, SignUp, SignedUp,
+    TokenHash, TokenPurpose,
 };
 
 use crate::desk::{Desk, charge, handle, noon};
@@ -257,7 +257,7 @@ impl World {
         for closed in &self.model.closed {
             let account = handle(self.ledger(), closed.account);
             assert_eq!(account.closed_at(), Some(closed.at));
-            let refused = Err(LoginError::from(BooksError::AccountClosed { account: closed.account }));
+            let refused = Err(ChargeError::from(BooksError::AccountClosed { account: closed.account }));
             assert_eq!(charge(self.ledger(), &account, 0, self.now).map(drop), refused);
             let is_revoked = |key| self.ledger().find_key(key).unwrap().revoked_at() == Some(closed.at);
             assert!(closed.keys.iter().all(is_revoked));

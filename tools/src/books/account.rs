@@ -143,7 +143,6 @@ pub(super) fn run(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Collects all pages into one document.
 fn list(location: &BooksLocation) -> Result<Value, Failure> {
     let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();

@@ -113,7 +113,6 @@ fn print_moved(response: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The database that a URL names.
 pub(super) fn address(url: &Secret) -> Result<DatabaseAddress, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     DatabaseAddress::parse(url.reveal(), variable).map_err(|error| Failure::Books {

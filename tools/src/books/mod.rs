@@ -226,7 +226,6 @@ pub enum LedgerCommand {
     },
 }
 
-/// The database that a URL names.
 pub fn database_address(url: &Secret) -> Result<DatabaseAddress, Failure> {
     database::address(url)
 }
@@ -237,7 +236,6 @@ pub fn notify_server(data: &DataDirectory) {
     backend::notify_server(data);
 }
 
-/// Runs a command.
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => account::run(command, json),

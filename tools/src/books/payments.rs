@@ -46,7 +46,6 @@ pub(super) fn run(command: &PaymentsCommand, json: bool) -> Result<(), Failure> 
     }
 }
 
-/// Collects pages into one document.
 fn list(location: &BooksLocation, account: Option<&str>, limit: Option<usize>) -> Result<Value, Failure> {
     let backend = Backend::open_existing(location)?;
     let limit = limit.unwrap_or(usize::MAX);

@@ -105,7 +105,6 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
     }
 }
 
-/// Collects all pages into one document.
 fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failure> {
     if location.admin.is_none()
         && location.books.is_none()

@@ -252,7 +252,6 @@ fn relation_line(relation: &Value) -> String {
     }
 }
 
-/// The first difference of a verification.
 pub(super) fn first_difference(response: &Value) -> &str {
     response.pointer("/differences/0").and_then(Value::as_str).unwrap_or("the report is not complete")
 }

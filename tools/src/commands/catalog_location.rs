@@ -133,7 +133,6 @@ fn working_folder() -> Result<TempDir, Failure> {
     made.map_err(Failure::io(&std::env::temp_dir(), "make a folder"))
 }
 
-/// A progress bar for each step.
 #[derive(Default)]
 pub struct Steps {
     present: Mutex<Option<ProgressBar>>,

@@ -138,7 +138,6 @@ impl ConversionOptions {
     }
 }
 
-/// Runs the command.
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     if arguments.preview {
         return run_preview(arguments, json);

@@ -87,7 +87,6 @@ struct ColumnLine {
     description: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &DatasetsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         DatasetsCommand::List { place } => {

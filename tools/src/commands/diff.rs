@@ -47,7 +47,6 @@ pub struct DiffArguments {
     pub memory_limit: u64,
 }
 
-/// Runs the command.
 pub fn run(arguments: &DiffArguments, json: bool) -> Result<(), Failure> {
     let paths = (path_of(&arguments.before, arguments)?, path_of(&arguments.after, arguments)?);
     let open = |path: &PathBuf| Table::open(path).map_err(Failure::store(path));

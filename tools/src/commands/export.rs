@@ -55,7 +55,6 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Runs the command.
 pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let destination = arguments.output.as_deref().map(|path| Destination::check(path, arguments.force));
     let destination = destination.transpose()?;

@@ -64,7 +64,6 @@ struct SectionLine {
     checksum: String,
 }
 
-/// Runs the command.
 pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     let sections: Vec<SectionInfo> = table.sections().collect();

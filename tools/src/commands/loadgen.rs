@@ -114,7 +114,6 @@ pub struct LoadgenArguments {
     pub force: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
     let (source, text) = work_file::text(arguments.works.as_deref())?;
     let mut work_file = work_file::read(&source, &text)?;

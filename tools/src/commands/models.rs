@@ -64,7 +64,6 @@ struct Installed {
     files: Vec<InstalledFile>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &ModelsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         ModelsCommand::Check { folder, sentence, passage, sentences } => {

@@ -30,10 +30,6 @@ pub struct PackagingArguments {
     directory: PathBuf,
 }
 
-/// Writes the files.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn run(arguments: &PackagingArguments) -> Result<(), Failure> {
     let (man, completions) = (arguments.directory.join("man"), arguments.directory.join("completions"));
     for directory in [&man, &completions] {

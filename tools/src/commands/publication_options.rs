@@ -14,7 +14,6 @@ use super::publish::PublishArguments;
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
-/// The options in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionsLine {

@@ -152,7 +152,6 @@ pub enum FeatureState {
     Auto,
 }
 
-/// The report of a publication.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publication {
@@ -160,7 +159,6 @@ pub struct Publication {
     pub version: String,
     pub path: String,
     pub rows: u32,
-    /// Bytes of the store file.
     pub bytes: u64,
     /// Bytes of the Parquet file; `null` without one.
     pub parquet_bytes: Option<u64>,
@@ -185,12 +183,9 @@ pub struct BreakingChangeLine {
 
 pub struct PublishRequest<'a> {
     pub data: &'a DataDirectory,
-    /// The folder of the dataset.
     pub folder: &'a Path,
     pub version: &'a Version,
-    /// Number of versions to keep.
     pub keep: Option<usize>,
-    /// Whether breaking changes are allowed.
     pub allows_breaking: bool,
     /// Whether the rows go behind those of the version that is served.
     pub appends: bool,
@@ -199,7 +194,6 @@ pub struct PublishRequest<'a> {
 }
 
 impl<'a> PublishRequest<'a> {
-    /// A publication with default options.
     #[must_use]
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
         PublishRequest {
@@ -214,7 +208,6 @@ impl<'a> PublishRequest<'a> {
     }
 }
 
-/// Runs `publish`.
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let slug = Manifest::load(&folder)?.slug;
@@ -333,7 +326,6 @@ pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Resu
     })
 }
 
-/// Runs `unpublish`.
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     arguments.location.change(&slug, false, |data| Ok(catalog_publish::unpublish(data, &slug)?))?;
@@ -345,7 +337,6 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
     ))
 }
 
-/// Runs `republish`.
 pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -360,7 +351,6 @@ pub fn run_republish(arguments: &RepublishArguments, json: bool) -> Result<(), F
     print_text(&format!("{slug} is published again and serves version {version}"))
 }
 
-/// Runs `rollback`.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let location = &arguments.location;
@@ -373,7 +363,6 @@ pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Fai
     print_text(&format!("{slug} serves version {} now", arguments.to))
 }
 
-/// Runs `feature`.
 pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failure> {
     let slug = slug(&arguments.slug)?;
     let (featured, said) = match arguments.state {
@@ -394,7 +383,6 @@ fn parse_keep(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
-/// Parses a slug.
 pub fn slug(text: &str) -> Result<Slug, Failure> {
     Slug::parse(text).map_err(|error| Failure::Usage(CatalogError::from(error).to_string()))
 }

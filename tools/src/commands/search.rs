@@ -53,7 +53,6 @@ pub struct EvaluateArguments {
     seed: u64,
 }
 
-/// The metrics of one ranking.
 #[derive(Debug, Serialize)]
 struct Line {
     ranking: &'static str,
@@ -61,7 +60,6 @@ struct Line {
     report: Report,
 }
 
-/// Runs the command.
 pub fn run(arguments: &SearchArguments, json: bool) -> Result<(), Failure> {
     let SearchCommand::Evaluate(arguments) = &arguments.command;
     let set = read(&arguments.file)?;

@@ -46,7 +46,6 @@ struct Verified {
     seconds: f64,
 }
 
-/// Runs the command.
 pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let begun = Instant::now();
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;

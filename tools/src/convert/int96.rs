@@ -179,7 +179,6 @@ fn range(source: &Source, metadata: &ParquetMetaData, leaf: usize) -> parquet::e
     Ok(range)
 }
 
-/// One leaf of one row group.
 struct Leaf<'a> {
     reader: ColumnReaderImpl<Int96Type>,
     budget: &'a BatchBudget,

@@ -53,14 +53,12 @@ pub enum SortIndex {
     Only(Vec<String>),
 }
 
-/// The options of a conversion.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// Files and folders; `-` is standard input.
     pub inputs: Vec<PathBuf>,
     /// The format of all inputs. By default each file's name decides.
     pub input_format: Option<InputFormat>,
-    /// The options of text inputs.
     pub text: TextOptions,
     /// A store file whose rows come before those of the inputs.
     pub append_to: Option<PathBuf>,
@@ -71,7 +69,6 @@ pub struct Conversion {
     pub replace: bool,
     /// Which columns get a sort index.
     pub sort_index: SortIndex,
-    /// Columns and structs to drop.
     pub drop: Vec<String>,
     /// Whether names of `sort_index` that no file has are passed over.
     pub inherited_index: bool,
@@ -82,7 +79,6 @@ pub struct Conversion {
     /// Memory limit, bytes.
     pub memory_limit: u64,
     pub threads: usize,
-    /// Whether to show a progress bar.
     pub progress: bool,
     pub interruption: Interruption,
     /// How the conversion is isolated from this process; by default not at all.

@@ -29,12 +29,10 @@ use crate::panic_guard::catch_panic;
 /// Columns after flattening.
 const COLUMNS_MAX: usize = 16_384;
 
-/// The plan of a conversion.
 pub struct Plan {
     pub source: Source,
     /// Rows of all row groups.
     pub row_count: u64,
-    /// The message type as text.
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,
@@ -317,9 +315,20 @@ impl ErrorContext {
             Ok(Ok(value)) => return Ok(value),
             // After an interruption, errors of the decoder do not matter.
             _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => unwrapped(&error.to_string()),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
         };
         Err(self.refusal(section, "valid Parquet".into(), reason, DAMAGED))
     }
+}
+
+/// The library's words without the names of the errors around them.
+fn unwrapped(error: &str) -> String {
+    let mut error = error;
+    while let Some(inside) =
+        ["External: ", "Parquet argument error: "].iter().find_map(|name| error.strip_prefix(name))
+    {
+        error = inside;
+    }
+    error.to_owned()
 }

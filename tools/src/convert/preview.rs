@@ -41,7 +41,6 @@ pub struct PreviewLine {
     pub examples: Vec<String>,
 }
 
-/// Finds the columns of files.
 pub(super) fn of_files(conversion: &Conversion, files: Vec<InputFile>) -> Result<Preview, Failure> {
     resources::allow_descriptors(files.len())?;
     let input = name_of(&files);

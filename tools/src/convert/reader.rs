@@ -62,7 +62,6 @@ pub fn read_column(
     Ok(())
 }
 
-/// One row group of one column.
 struct GroupReading<'a> {
     plan: &'a Plan,
     column: &'a OutputColumn,

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::convert::Conversion;
 use crate::convert::dataset::Dataset;
 
-/// A timed phase of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Footers, rows of text inputs, limits, free space.
@@ -24,7 +23,6 @@ pub(super) enum Phase {
     Commit,
 }
 
-/// Measures the phases of a conversion.
 #[derive(Debug)]
 pub(super) struct PhaseTimer {
     begun: Instant,
@@ -53,7 +51,6 @@ impl PhaseTimer {
     }
 }
 
-/// The result of a conversion.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -65,7 +62,6 @@ pub struct Report {
     pub rows_per_second: u64,
     /// Bytes of all inputs; texts count decompressed.
     pub bytes_in: u64,
-    /// Bytes of the store file.
     pub bytes_out: u64,
     pub seconds: Seconds,
     /// Content fingerprint, 32 hexadecimal digits.
@@ -95,7 +91,6 @@ pub struct Seconds {
     pub commit: f64,
 }
 
-/// The result for one column.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColumnLine {

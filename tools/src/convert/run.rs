@@ -33,7 +33,6 @@ pub(super) struct ConversionRun<'a> {
     pub(super) dataset: &'a Dataset,
     /// Whether each column gets a sort index.
     pub(super) sorted: &'a [bool],
-    /// The folder for spilled data.
     pub(super) directory: &'a Path,
     pub(super) timer: &'a PhaseTimer,
 }

@@ -20,7 +20,6 @@ impl Job {
     }
 }
 
-/// The bounds of the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub threads: usize,

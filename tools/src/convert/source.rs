@@ -28,7 +28,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
         let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
@@ -62,13 +61,11 @@ impl Source {
         self.length
     }
 
-    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()

@@ -40,7 +40,6 @@ pub struct DemoDataset {
     /// Whether this run created it, not an earlier one.
     pub new: bool,
     pub rows: u32,
-    /// Bytes of the store file.
     pub bytes: u64,
 }
 

@@ -55,7 +55,6 @@ impl Table {
         Table::Region,
     ];
 
-    /// The name in TPC-H.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

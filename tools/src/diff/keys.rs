@@ -23,7 +23,6 @@ pub enum Key<'a> {
 
 /// The rows of a file in the order of its keys.
 pub(super) struct OrderedRows<'a> {
-    /// The numbers of the key columns.
     pub(super) columns: Vec<usize>,
     table: &'a Table,
     path: &'a Path,

@@ -20,13 +20,11 @@ const PROGRESS_ROWS: u64 = 65_536;
 
 /// One of the two files.
 pub struct Version<'a> {
-    /// The name in the report.
     pub name: &'a str,
     pub path: &'a Path,
     pub table: &'a Table,
 }
 
-/// The options of a comparison.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
     /// The key columns, which no two rows share. Without any, only the columns are compared.
@@ -235,7 +233,6 @@ impl Merge<'_> {
     }
 }
 
-/// A column of both files.
 struct Pair<'a> {
     name: String,
     kind: ColumnKind,

@@ -5,14 +5,12 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The difference between two store files.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     pub before: Side,
     /// The second file.
     pub after: Side,
-    /// Whether both have the same content.
     pub identical: bool,
     /// Columns of the second file only.
     pub added_columns: Vec<ColumnLine>,
@@ -32,14 +30,12 @@ pub struct Side {
     pub fingerprint: String,
 }
 
-/// A column of one file.
 #[derive(Debug, Serialize)]
 pub struct ColumnLine {
     pub name: String,
     pub r#type: String,
 }
 
-/// A column of two types.
 #[derive(Debug, Serialize)]
 pub struct ColumnChange {
     pub name: String,

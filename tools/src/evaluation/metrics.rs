@@ -11,7 +11,6 @@ const RECALL_MAX: usize = 5;
 /// found, else 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Metrics {
-    /// How many questions.
     pub queries: usize,
     /// Normalised discounted cumulative gain of the first ten results.
     #[serde(rename = "ndcg@10")]
@@ -25,7 +24,6 @@ pub struct Metrics {
     pub found: f64,
 }
 
-/// Judges the results of one question.
 pub(super) fn judge(order: &[&str], found: usize, relevant: &[String]) -> Metrics {
     if relevant.is_empty() {
         let right = if found == 0 { 1.0 } else { 0.0 };
@@ -49,7 +47,6 @@ pub(super) fn judge(order: &[&str], found: usize, relevant: &[String]) -> Metric
     }
 }
 
-/// The means of metrics.
 pub(super) fn mean(all: impl Iterator<Item = Metrics>) -> Metrics {
     let mut sum = Metrics::default();
     for one in all {

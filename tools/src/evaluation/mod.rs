@@ -32,9 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationSet {
-    /// The datasets.
     pub datasets: Vec<EvaluationDataset>,
-    /// The questions.
     pub queries: Vec<EvaluationQuery>,
 }
 
@@ -42,30 +40,22 @@ pub struct EvaluationSet {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationDataset {
-    /// Its name.
     pub slug: String,
-    /// Its title.
     #[serde(default)]
     pub title: LocalizedText,
-    /// Its description.
     #[serde(default)]
     pub description: LocalizedText,
-    /// Its tags.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Names of its columns.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Its methodology.
     #[serde(default)]
     pub methodology: String,
 }
 
-/// A question.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationQuery {
-    /// The typed question.
     pub q: String,
     /// `en` or `it`, if known.
     #[serde(default)]
@@ -81,54 +71,27 @@ pub struct EvaluationQuery {
 pub enum EvaluationError {
     /// A question that the API would refuse.
     #[error("query `{q}`: {error}")]
-    Question {
-        /// The question.
-        q: String,
-        /// The fault.
-        error: QuestionError,
-    },
+    Question { q: String, error: QuestionError },
     /// A dataset that is named but not there.
     #[error("query `{q}`: no dataset is named `{slug}`")]
-    UnknownDataset {
-        /// The question.
-        q: String,
-        /// The name.
-        slug: String,
-    },
-    /// An unknown language.
+    UnknownDataset { q: String, slug: String },
     #[error("query `{q}`: `lang` is `{lang}`, expected `en` or `it`")]
-    UnknownLanguage {
-        /// The question.
-        q: String,
-        /// The value found.
-        lang: String,
-    },
-    /// A model failed.
+    UnknownLanguage { q: String, lang: String },
     #[error("{model}: {reason}")]
-    Model {
-        /// Its name.
-        model: String,
-        /// Its message.
-        reason: String,
-    },
+    Model { model: String, reason: String },
 }
 
-/// Metrics of one ranking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Over all questions.
     pub all: Metrics,
-    /// By kind of question.
     pub kinds: BTreeMap<String, Metrics>,
     /// Questions without a right result among the first ten, and those that nothing answers and that found something.
     pub missed: Vec<String>,
 }
 
-/// The models beside words.
 #[derive(Default, Clone, Copy)]
 pub struct Models<'m> {
-    /// Makes vectors.
     pub embedder: Option<&'m dyn Embedder>,
     /// Looks at the best ones again.
     pub reranker: Option<&'m dyn Reranker>,

@@ -44,7 +44,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// File descriptors besides those of connections.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
-/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// Requests a second of an open loop; `None` for a closed loop.
@@ -64,7 +63,6 @@ pub struct Load {
     pub server_pid: Option<u32>,
 }
 
-/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// Counts by work, in the order of the works.
@@ -77,11 +75,8 @@ pub struct Outcome {
     pub opened: u64,
     /// Abandoned connections.
     pub gone: usize,
-    /// Whether a signal ended the run.
     pub stopped: bool,
-    /// Resource usage of the server.
     pub server: Option<ProcessUse>,
-    /// Resource usage of this program.
     pub own: Option<ProcessUse>,
 }
 

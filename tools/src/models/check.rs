@@ -19,7 +19,6 @@ const RUN_COUNT: usize = 21;
 /// Timeout of one inference.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The report of a model check.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
@@ -35,7 +34,6 @@ pub struct CheckReport {
     pub layers: usize,
     pub vocabulary: usize,
     pub parameters: usize,
-    /// Whether the model is multilingual.
     pub multilingual: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<&'static str>,
@@ -51,7 +49,6 @@ pub struct CheckReport {
     pub sentence: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
-    /// The passage of a cross-encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passage: Option<String>,
     /// The score of the pair, 0 to 1.

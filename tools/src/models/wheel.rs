@@ -200,7 +200,6 @@ mod tests {
     use std::io::Cursor;
     use zip::write::SimpleFileOptions;
 
-    /// An archive of these files.
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, content) in files {

@@ -42,9 +42,9 @@ def lazy_frame(core: Core, driver: Driver, question: Question, schema: Mapping[s
             yield library.DataFrame(schema=kinds)
             return
         asked = replace(question, columns=tuple(names), limit=n_rows)
+        # Polars counts `n_rows` before it filters: a server that filters would count other rows.
         if predicate is not None and n_rows is None:
             asked = replace(asked, filters=filters_of(library, predicate, schema))
-        # Polars counts `n_rows` before it filters, so that a server that filtered would count other rows.
         sizes = growing_sizes() if n_rows is None else itertools.repeat(STREAM_ROWS_MAX)
         for table in driver.iterate(arrow.tables(core, asked, sizes)):
             frame = library.from_arrow(table).cast(kinds)

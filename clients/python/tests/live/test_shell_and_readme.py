@@ -84,6 +84,8 @@ def test_commands_for_scripts(live: Live, folder: Path) -> None:
     few = json.loads(run(live, "query", "tpch-orders", "--count", "--json", "--filter",
                          '{"o_totalprice_min": 200000}').stdout)
     assert 100 < few["rows"] == few["credits"] < ORDERS
+    many = run(live, "query", "tpch-orders", "--count", "--filter", '{"o_totalprice_min": 1000}').stdout
+    assert many == f"10000 to {ORDERS}\n"
 
 
 def test_faults_for_scripts(live: Live, folder: Path) -> None:

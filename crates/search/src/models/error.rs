@@ -51,7 +51,7 @@ pub enum ModelError {
         reason: String,
     },
     /// This program was built without the feature `models`.
-    #[error("{}: this program was built without support for models; build it with the feature `models`", path.display())]
+    #[error("{}: this program was built without models; build it with `cargo build --release --features models`, or take a package", path.display())]
     NotBuilt {
         /// The folder.
         path: PathBuf,

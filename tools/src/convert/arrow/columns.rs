@@ -15,7 +15,6 @@ use crate::failure::Failure;
 /// Memory of the writer of a spilled column, bytes. Columns may take half of the memory.
 const COLUMN_BYTES: u64 = 16 * 1024;
 
-/// The columns that are converted.
 pub(super) struct Kept {
     columns: Vec<KeptColumn>,
     schema: SchemaRef,
@@ -30,7 +29,6 @@ struct KeptColumn {
     /// Its place among its neighbours.
     place: usize,
     field: FieldRef,
-    /// The kept fields of a struct.
     children: Vec<KeptColumn>,
 }
 
@@ -56,7 +54,6 @@ impl Kept {
         Ok(Kept { columns, schema: Arc::new(Schema::new(fields)), is_whole, matched: walk.matched })
     }
 
-    /// The schema of the kept columns.
     pub(super) fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -99,7 +96,6 @@ impl KeptColumn {
     }
 }
 
-/// A walk over all fields.
 struct Walk<'a> {
     drop: &'a HashSet<String>,
     context: &'a ErrorContext,

@@ -26,18 +26,14 @@ use decoder::Decoder;
 use frames::Frames;
 use spill::Spill;
 
-/// The settings of an Arrow input.
 pub struct ArrowSettings<'a> {
-    /// Columns and structs to leave out.
     pub drop: &'a HashSet<String>,
-    /// The folder for the spilled file.
     pub directory: &'a Path,
     /// Memory limit, bytes.
     pub memory_limit: u64,
     pub interruption: &'a Interruption,
 }
 
-/// An Arrow input as Parquet.
 pub struct SpilledArrow {
     /// The rows, in a file without a name.
     pub file: File,

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::ProgressBar;
+use mercato_base::words::quoted;
 use mercato_format::limits::{COLUMNS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use mercato_format::{ColumnKind, Table};
 
@@ -15,7 +16,7 @@ use crate::convert::dataset::hints::hints;
 use crate::convert::dataset::part::{Origin, ParquetPart, Part, PartValues};
 use crate::convert::dataset::store::{RowSequence, StorePart};
 use crate::convert::dataset::widen::{Shape, TextForm};
-use crate::convert::dataset::{Dataset, Joiner, PartColumn, check_drops};
+use crate::convert::dataset::{Dataset, JoinedColumn, Joiner, PartColumn, check_drops};
 use crate::convert::inputs::partitions::{self, Partition};
 use crate::convert::inputs::{InputFile, InputFormat};
 use crate::convert::plan::{self, Plan};
@@ -30,6 +31,8 @@ use crate::convert::unknown_column;
 use crate::failure::Failure;
 use crate::progress;
 
+/// Warnings of names that differ only by case.
+const NAMES_ALIKE_MAX: usize = 10;
 /// Different Parquet schemas that are kept as text.
 const SCHEMAS_KEPT_MAX: usize = 16;
 
@@ -294,6 +297,7 @@ impl<'a> Gathering<'a> {
             let lines = texts.iter().map(|(name, text)| format!("{name}: {}", text.shape.source_type));
             self.schemas.push(lines.collect::<Vec<_>>().join("\n"));
         }
+        self.warnings.extend(names_alike(&columns));
         Ok(Dataset {
             parts,
             columns,
@@ -395,4 +399,22 @@ impl<'a> Gathering<'a> {
         }
         columns
     }
+}
+
+/// Warns of names that differ only by case.
+fn names_alike(columns: &[JoinedColumn]) -> Vec<String> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    let alike = columns.iter().filter_map(|column| {
+        let name = column.spec.name.as_str();
+        let before = *seen.entry(name.to_lowercase()).or_insert(name);
+        (before != name).then(|| {
+            format!(
+                "columns {} and {} differ only by case, which DuckDB, SQL and many other programs do not tell apart: rename one \
+                 or leave it out with --drop",
+                quoted(before),
+                quoted(name)
+            )
+        })
+    });
+    alike.take(NAMES_ALIKE_MAX).collect()
 }

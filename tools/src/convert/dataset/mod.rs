@@ -24,7 +24,6 @@ use widen::Shape;
 /// Memory of the reader of a store file's column, bytes: a batch and the texts that it decodes.
 const STORE_READING_BYTES: u64 = 8 * 1024 * 1024;
 
-/// All rows of a conversion.
 pub struct Dataset {
     /// The parts, in the order of their rows.
     pub parts: Vec<Part>,
@@ -43,7 +42,6 @@ pub struct Dataset {
     pub held_bytes: u64,
 }
 
-/// A column of all files.
 pub struct JoinedColumn {
     /// Name, kind, nullability and source type.
     pub spec: ColumnSpec,
@@ -135,7 +133,6 @@ pub struct Joiner {
     rows: u64,
 }
 
-/// A column that is being joined.
 struct Joining {
     name: String,
     joined: Shape,

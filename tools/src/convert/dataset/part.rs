@@ -50,16 +50,13 @@ pub struct ParquetPart {
 pub enum Origin {
     /// The part does not have the column.
     Missing,
-    /// The column of this number.
     Column(u32),
-    /// The partition of this number.
     Partition(u32),
 }
 
 /// The destination of the values of a column.
 pub struct Sink<'a> {
     pub builder: &'a mut ColumnBuilder,
-    /// The buffers of the feeder.
     pub feeder: &'a mut Feeder,
     pub kind: ColumnKind,
     /// Receives the number of rows after each batch, and may end the conversion.
@@ -242,7 +239,6 @@ pub fn extend_integers(
     Ok(builder.extend_integers(narrow)?)
 }
 
-/// Appends nulls.
 pub fn extend_nulls(builder: &mut ColumnBuilder, kind: ColumnKind, rows: usize) -> Result<(), FormatError> {
     match kind {
         ColumnKind::Text => builder.extend_texts(std::iter::repeat_n(None, rows)),

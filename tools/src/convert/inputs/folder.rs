@@ -16,7 +16,6 @@ const TEXTS: [&str; 3] = ["dataset.toml", "methodology.md", "changelog.md"];
 #[derive(Debug, Default)]
 pub(super) struct Visited(usize);
 
-/// A folder to look into.
 struct Pending {
     path: PathBuf,
     partitions: Vec<Partition>,

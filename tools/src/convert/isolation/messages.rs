@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 
-use mercato::catalog::{ColumnType, SourceOptions};
+use mercato_catalog::{ColumnType, SourceOptions};
 use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use crate::convert::{Conversion, Preview, Report, SortIndex};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
-/// The first message to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     pub limits: Limits,
@@ -50,7 +49,6 @@ pub enum Event {
         unit: String,
     },
     Position(u64),
-    /// A file without its name yet.
     Unfinished(OsString),
     /// A thread reads a section of a file, or has read it.
     Reading {
@@ -214,14 +212,14 @@ fn type_messages(types: &HashMap<String, ColumnType>) -> Vec<(String, TypeMessag
 /// The options of a source as in the table `[source]` of dataset.toml.
 fn source_message(source: &SourceOptions) -> Value {
     let delimiter = source.delimiter.map(|delimiter| char::from(delimiter.0).to_string());
-    let encoding = source.encoding.and_then(|encoding| Some(clap::ValueEnum::to_possible_value(&encoding)?));
+    let encoding = source.encoding.and_then(|encoding| clap::ValueEnum::to_possible_value(&encoding));
     let mut message = json!({
         "delimiter": delimiter.map(|mark| mark.replace('\t', "tab")),
         "null_text": source.null_text,
         "decimal": source.decimal.map(|mark| mark.0.to_string()),
         "thousands": source.thousands.map(|mark| mark.0.to_string()),
         "date_format": source.date_format.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "encoding": encoding.as_ref().map(|encoding| encoding.get_name()),
+        "encoding": encoding.as_ref().map(clap::builder::PossibleValue::get_name),
         "skip_lines": source.skip_lines,
         "no_header": source.no_header,
         "sheet": source.sheet,

@@ -65,10 +65,11 @@ pub struct Limits {
 impl Limits {
     fn of(conversion: &Conversion, isolation: &Isolation) -> Limits {
         let threads = (conversion.threads as u64).saturating_mul(THREAD_BYTES);
-        let memory_bytes = (conversion.memory_limit / 4 * 5).saturating_add(MEMORY_BESIDE_BYTES + threads);
+        let limit = conversion.memory_limit.saturating_add(conversion.memory_limit / 4);
+        let memory_bytes = limit.saturating_add(MEMORY_BESIDE_BYTES).saturating_add(threads);
         let sizes = conversion.inputs.iter().map(|input| {
             let facts = input.metadata().ok()?;
-            facts.is_file().then(|| facts.len())
+            facts.is_file().then_some(facts.len())
         });
         let file_bytes = sizes.sum::<Option<u64>>().filter(|_| conversion.append_to.is_none());
         Limits {

@@ -30,7 +30,6 @@ const CLEANUP_TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes that are kept of what the worker wrote before its death.
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
-/// Converts in a worker.
 pub fn convert(
     conversion: &Conversion,
     isolation: &Isolation,
@@ -42,7 +41,6 @@ pub fn convert(
     }
 }
 
-/// Finds the columns in a worker.
 pub fn preview(conversion: &Conversion, isolation: &Isolation) -> Result<Preview, Failure> {
     match run(conversion, isolation, &|_| Ok(()), true)? {
         Event::Previewed(preview) => Ok(preview),
@@ -201,11 +199,15 @@ impl<'a> Worker<'a> {
         }
         match outcome {
             Ok(Some(event)) => Ok(event),
-            _ if self.conversion.interruption.is_requested() => {
-                Err(Failure::Cancelled { file: self.conversion.output.display().to_string() })
-            }
+            // A worker that a signal reached alone exits without a word.
+            Ok(None) if status.code() == Some(1) => Err(self.cancelled()),
+            _ if self.conversion.interruption.is_requested() => Err(self.cancelled()),
             Ok(None) => Err(death::failure(status, &words, self.conversion, self.limits, &self.reading)),
             Err(failure) => Err(failure),
         }
+    }
+
+    fn cancelled(&self) -> Failure {
+        Failure::Cancelled { file: self.conversion.output.display().to_string() }
     }
 }

@@ -20,7 +20,6 @@ use crate::panic_guard;
 /// How often progress is sent, and decoders are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the hidden command.
 pub fn run() -> Result<(), Failure> {
     let job = receive()
         .ok_or_else(|| Failure::Usage(format!("{}: only for other commands", super::WORKER_COMMAND)))?;

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::convert::pages::repetition_levels::RowStarts;
 
-/// The memory cost of one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafCost {
     /// Bytes of a level and its value, without the bytes of a text.

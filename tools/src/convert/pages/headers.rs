@@ -80,7 +80,6 @@ fn header_at(source: &Source, start: u64, end: u64) -> Option<PageHeader> {
     }
 }
 
-/// The sizes in a page header.
 #[derive(Default)]
 struct PageHeader {
     header_bytes: u64,

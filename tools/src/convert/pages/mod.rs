@@ -21,22 +21,18 @@ use crate::convert::pages::batch_budget::BatchBudget;
 use crate::convert::pages::decoded_size::LeafProperties;
 use crate::convert::source::Source;
 
-/// One row group of a file.
 pub struct GroupPages<'f> {
     pub source: &'f Source,
-    /// The metadata of its footer.
     pub metadata: &'f ParquetMetaData,
     pub group: &'f RowGroupMetaData,
     /// The numbers of the leaves to read.
     pub leaves: Range<usize>,
     /// Whether texts are read as dictionary keys.
     pub as_keys: bool,
-    /// The budget that pages count against.
     pub budget: BatchBudget,
 }
 
 impl GroupPages<'_> {
-    /// The pages of one leaf.
     pub fn pages(&self, column: usize) -> Result<MeasuredPages> {
         let chunk = self.group.columns().get(column);
         let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;

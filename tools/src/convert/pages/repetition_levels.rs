@@ -70,7 +70,6 @@ struct Runs {
     run: Run,
 }
 
-/// The rest of the current run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     left: u64,
@@ -103,7 +102,8 @@ impl Runs {
     }
 
     fn advance(&mut self, count: u64) {
-        self.run.left -= count;
+        // Unreadable levels are taken without a run.
+        self.run.left = self.run.left.saturating_sub(count);
         if let Level::Packed(bit) = &mut self.run.level {
             *bit += self.width as usize;
         }

@@ -28,7 +28,6 @@ pub enum LeafTag {
 pub struct OutputColumn {
     /// Name, kind, nullability and source type.
     pub spec: ColumnSpec,
-    /// Number of the first Parquet leaf.
     pub first_leaf: usize,
     /// One tag for each leaf, in order.
     pub tags: Vec<LeafTag>,
@@ -46,7 +45,6 @@ impl OutputColumn {
         self.first_leaf..self.first_leaf + self.tags.len()
     }
 
-    /// The type of the column.
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape { kind: self.spec.kind, form: self.form, source_type: self.spec.source_type.clone() }

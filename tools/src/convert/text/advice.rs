@@ -37,7 +37,6 @@ const RIVALS: [(usize, usize); 5] = [
     (NUMBERS.len() + 6, NUMBERS.len() + 7),
 ];
 
-/// A way of writing values.
 struct Way {
     option: String,
     forms: ValueForms,
@@ -76,7 +75,6 @@ pub struct Advice {
     pub option: String,
     /// Texts that it would make values.
     pub count: u64,
-    /// Whether it is about numbers.
     pub is_number: bool,
 }
 

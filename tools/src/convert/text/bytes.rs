@@ -38,7 +38,6 @@ pub struct ByteSource {
 }
 
 impl ByteSource {
-    /// Opens a file or standard input.
     pub fn open(
         file: &InputFile,
         encoding: Option<TextEncoding>,

@@ -109,7 +109,6 @@ pub fn of_field(text: &str) -> Class {
     if class == Class::Text && is_padded(text) { of_field(text.trim_ascii()) } else { class }
 }
 
-/// Whether blanks stand at an end.
 #[must_use]
 pub fn is_padded(text: &str) -> bool {
     let bytes = text.as_bytes();

@@ -18,7 +18,6 @@ const VALUE_SHOWN_BYTES: usize = 64;
 pub struct TextColumn {
     pub name: String,
     pub declared: Option<ColumnType>,
-    /// The types that its values allow.
     pub inference: Inference,
     /// The format of the file in which it appeared first.
     pub format: &'static str,
@@ -30,8 +29,11 @@ pub struct TextColumn {
 
 /// A value that was refused, without its place.
 pub enum RowError {
-    /// The column refuses the value.
-    Value { expected: String, found: String, remedy: String },
+    Value {
+        expected: String,
+        found: String,
+        remedy: String,
+    },
     /// The spilled file could not be written.
     Failure(Failure),
 }

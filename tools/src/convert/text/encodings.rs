@@ -91,7 +91,6 @@ impl fmt::Display for Undecodable {
 impl std::error::Error for Undecodable {}
 
 impl Undecodable {
-    /// The refusal of the file.
     #[must_use]
     pub fn refuse(&self, file: &str) -> Failure {
         refuse(file, self.encoding, &self.to_string())

@@ -8,7 +8,6 @@ use crate::failure::Failure;
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
-/// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     pub file: std::sync::Arc<str>,
@@ -21,7 +20,6 @@ pub struct Spot {
 /// A value that does not fit the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The place of the value.
     pub at: Spot,
     pub expected: String,
     pub found: String,
@@ -50,7 +48,6 @@ pub enum ValueFault {
 pub struct LooksLikeValues {
     pub at: Spot,
     pub found: String,
-    /// The option that reads it.
     pub advice: Advice,
     /// Values of this look, in per cent.
     pub percent: u64,
@@ -120,7 +117,6 @@ impl LooksLikeValues {
 }
 
 impl Spot {
-    /// The place inside its file.
     #[must_use]
     pub fn section(&self, name: &str) -> String {
         match self.field {

@@ -23,7 +23,6 @@ pub struct ValueForms {
 }
 
 impl ValueForms {
-    /// The forms that the options say.
     pub fn new(options: &SourceOptions) -> Result<ValueForms, Failure> {
         let (decimal, thousands) = (options.decimal.map(|mark| mark.0), options.thousands.map(|mark| mark.0));
         if thousands.is_some() && decimal.unwrap_or('.') == thousands.unwrap_or(',') {

@@ -138,7 +138,6 @@ impl Inference {
         self.counts.iter().all(|count| *count == 0)
     }
 
-    /// Whether a value was a list.
     #[must_use]
     pub fn has_lists(&self) -> bool {
         self.count(LIST) > 0
@@ -158,7 +157,6 @@ impl Inference {
         self.nulls + if is_text { 0 } else { self.count(EMPTY) }
     }
 
-    /// The place of any value.
     #[must_use]
     pub fn first(&self) -> Option<&Spot> {
         self.firsts.iter().flatten().map(|(spot, _)| spot).next()
@@ -175,7 +173,6 @@ impl Inference {
         }
     }
 
-    /// The kind that holds every value.
     pub fn resolve(&self) -> Result<ColumnKind, Conflict> {
         let (texts, lists) = (self.count(TEXT) + self.count(CODE), self.count(LIST));
         let families = [&[BOOLEAN][..], &NUMBERS, &MOMENTS, &[LIST]];

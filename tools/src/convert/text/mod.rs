@@ -48,7 +48,6 @@ use rows::{RowSettings, Rows, SpilledFile};
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
-/// The options of text inputs.
 #[derive(Debug, Clone, Default)]
 pub struct TextOptions {
     /// How the files are written.
@@ -233,7 +232,6 @@ impl TextReader {
         self.rows.count()
     }
 
-    /// The names of all columns.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.rows.columns().map(|column| column.name.as_str())
     }

@@ -41,7 +41,6 @@ impl Moment {
     }
 }
 
-/// Parses a date or a timestamp.
 #[must_use]
 pub fn parse(text: &str) -> Option<Moment> {
     let mut rest = Rest(text.as_bytes());

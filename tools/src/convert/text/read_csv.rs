@@ -21,12 +21,10 @@ const NAME_SHOWN_BYTES: usize = 64;
 /// Bytes of the longest line `sep=;` with its end.
 const SEPARATOR_LINE_BYTES_MAX: usize = 10;
 
-/// The dialect of a file.
 #[derive(Debug, Clone)]
 pub struct Dialect {
     /// Between two fields, if the operator said.
     pub delimiter: Option<Delimiter>,
-    /// The delimiter of the format.
     pub usual_delimiter: u8,
     /// `CSV` or `TSV`.
     pub format: &'static str,

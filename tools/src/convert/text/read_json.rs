@@ -61,7 +61,6 @@ pub fn read(
     }
 }
 
-/// The text of an array.
 struct Array {
     source: ByteSource,
     file: Arc<str>,

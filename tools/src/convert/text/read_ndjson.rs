@@ -188,7 +188,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
     }
 }
 
-/// Walks the objects of one line.
 struct Walk<'a> {
     rows: &'a mut Rows,
     groups: &'a mut Groups,

@@ -45,9 +45,7 @@ const NAME_SHOWN_BYTES: usize = 64;
 #[derive(Debug, Clone)]
 pub struct RowSettings {
     pub types: HashMap<String, ColumnType>,
-    /// Columns and groups to leave out.
     pub drop: HashSet<String>,
-    /// The folder for spilled files.
     pub directory: PathBuf,
     /// Memory limit, bytes.
     pub memory_limit: u64,
@@ -58,7 +56,6 @@ pub struct RowSettings {
     pub is_preview: bool,
 }
 
-/// The rows of text inputs.
 pub struct Rows {
     settings: RowSettings,
     columns: Vec<TextColumn>,

@@ -20,7 +20,6 @@ const PAGE_BYTES: usize = 256 * 1024;
 pub struct SpilledFile {
     /// The file, which has no name.
     pub file: File,
-    /// The names of its columns.
     pub columns: Vec<String>,
     pub rows: u64,
     /// The input files of its rows, for messages.

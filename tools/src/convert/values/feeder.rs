@@ -25,7 +25,6 @@ const DAY_MILLISECONDS: i64 = 86_400_000;
 /// Why a batch was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// The column builder refused a value.
     #[error(transparent)]
     Build(#[from] FormatError),
     /// A value has no form in the column.

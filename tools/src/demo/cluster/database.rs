@@ -66,7 +66,6 @@ impl Database {
         )
     }
 
-    /// A failure of the books.
     pub(super) fn failure(&self, reason: &dyn std::fmt::Display) -> Failure {
         Failure::Books { directory: self.url(), action: "prepare them", reason: reason.to_string() }
     }

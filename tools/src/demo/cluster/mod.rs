@@ -57,11 +57,9 @@ pub struct Told {
     pub directory: String,
     /// A file of a shell with the variables of the store and of the books.
     pub environment: String,
-    /// The address of the balancer.
     pub url: String,
     /// The address of the books, with both hosts.
     pub books: String,
-    /// The address of the versions.
     pub store: String,
     /// The command that makes the standby the primary.
     pub promote: String,
@@ -69,7 +67,6 @@ pub struct Told {
     pub parts: Vec<ToldPart>,
 }
 
-/// A part of a cluster.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct ToldPart {
     pub name: String,

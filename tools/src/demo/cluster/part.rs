@@ -89,7 +89,6 @@ impl Launch<'_> {
         self.folder.join("log")
     }
 
-    /// Runs the program to its end.
     pub(super) fn run(&self, bench: &Bench<'_>) -> Result<(), Failure> {
         bench.stop.check()?;
         let ended = self.command(bench).output().map_err(Failure::io(self.program, "run"))?;

@@ -21,7 +21,6 @@ const OWNERS: [&str; 2] = ["postgres", "nobody"];
 
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// The folder of PostgreSQL's programs.
     postgres: PathBuf,
     pub(super) nginx: PathBuf,
     pub(super) rclone: PathBuf,
@@ -39,7 +38,6 @@ pub(super) struct Owner {
 }
 
 impl Programs {
-    /// Finds them.
     pub(super) fn find() -> Result<Programs, Failure> {
         let mut missing = Vec::new();
         let mut need = |found: Result<PathBuf, String>| {

@@ -45,7 +45,6 @@ fn reading(random: &mut Random, middle: f64, spread: f64) -> Option<f64> {
     }
 }
 
-/// The measuring stations of the air.
 pub(super) fn air_stations(mut random: Random) -> Result<RecordBatch, ArrowError> {
     let ids = || 1..=STATIONS;
     let mut columns = Columns::default();

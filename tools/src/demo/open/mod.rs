@@ -59,7 +59,6 @@ impl OpenTable {
         open_table!("museum-visits", culture::museum_visits),
     ];
 
-    /// The rows.
     pub fn batch(&self) -> Result<RecordBatch, ArrowError> {
         (self.rows)(Random::named(self.slug))
     }

@@ -93,13 +93,11 @@ fn is_coastal(municipality: i32) -> bool {
     matches!(municipality, 9 | 15 | 17 | 25 | 27)
 }
 
-/// The fictional position of a municipality.
 pub(super) fn position(municipality: i32) -> (f64, f64) {
     let (row, column) = (municipality / 8, municipality % 8);
     (rounded(43.1 + 0.11 * f64::from(row), 4), rounded(12.2 + 0.13 * f64::from(column), 4))
 }
 
-/// The table of the municipalities.
 pub(super) fn municipalities(mut random: Random) -> Result<RecordBatch, ArrowError> {
     let ids = || 1..=MUNICIPALITIES;
     let mut columns = Columns::default();

@@ -30,9 +30,7 @@ pub struct ThreadContext {
     pub works: Arc<[PreparedWork]>,
     pub began: Instant,
     pub buffer: Vec<u8>,
-    /// The buffer for encoding a body.
     pub room: Vec<u8>,
-    /// Number of opened connections.
     pub opened: u64,
 }
 
@@ -48,7 +46,6 @@ pub struct Connection {
     token: u64,
     stream: Option<TcpStream>,
     connecting: bool,
-    /// Whether the poller waits for writability.
     waits_for_write: bool,
     request: Vec<u8>,
     sent: usize,
@@ -70,7 +67,6 @@ pub struct InFlight {
 /// The outcome of an event.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome {
-    /// The request is still in flight.
     Waiting,
     Good(InFlight, u64, Times),
     Failed(InFlight, FailureKind),

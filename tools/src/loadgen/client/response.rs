@@ -13,13 +13,10 @@ pub enum ResponseError {
     /// The head is not an HTTP/1 head.
     #[error("expected the head of an HTTP/1.1 response: {0}")]
     Head(httparse::Error),
-    /// The head exceeds its limit.
     #[error("the head of the response is longer than {HEAD_SIZE_BYTES_MAX} bytes")]
     HeadTooLong,
-    /// A framing header is invalid.
     #[error("{header}: expected {expected}, found `{found}`")]
     Framing { header: &'static str, expected: &'static str, found: String },
-    /// The chunked body is malformed.
     #[error("the body of the response: {0}")]
     Chunk(#[from] ChunkError),
 }
@@ -32,7 +29,6 @@ pub enum Progress {
     Whole(usize),
 }
 
-/// Parses the responses of one connection.
 #[derive(Debug)]
 pub struct ResponseReader {
     stage: Stage,
@@ -145,7 +141,6 @@ impl ResponseReader {
         self.counted.bytes
     }
 
-    /// The kept start of the body.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         &self.counted.kept

@@ -5,7 +5,6 @@ use crate::loadgen::client::response::ResponseError;
 /// Most header lines of a response.
 pub const HEADER_COUNT_MAX: usize = 100;
 
-/// The head of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// Status, 100 to 999.

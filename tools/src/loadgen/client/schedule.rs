@@ -55,7 +55,6 @@ pub struct Ticket {
     pub index: u64,
     /// Sequence number, unique in the run.
     pub sequence: u64,
-    /// Whether the request is counted.
     pub measured: bool,
     pub intended: u64,
 }
@@ -68,7 +67,6 @@ pub enum Next {
     Over,
 }
 
-/// Issues the tickets of one thread.
 #[derive(Debug)]
 pub struct Tickets {
     plan: Plan,

@@ -13,7 +13,6 @@ pub struct Target {
     pub host: String,
     /// The prefix of every path: empty, or with a leading `/` and without a trailing one.
     pub prefix: String,
-    /// The address to connect to.
     pub address: SocketAddr,
 }
 

@@ -26,7 +26,6 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Changes the seed for the warm-up, so that it draws other numbers.
 const WARM_UP_SEED: u64 = 0x6d65_7263_6174_6f00;
 
-/// A thread and its connections.
 pub struct Worker {
     pub context: ThreadContext,
     pub tickets: Tickets,
@@ -51,7 +50,6 @@ struct WorkerConnection {
     connect_failures: u32,
 }
 
-/// The results of a thread.
 pub struct WorkerResult {
     pub tallies: Vec<Tally>,
     /// Requests that were due but never sent.

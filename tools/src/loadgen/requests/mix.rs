@@ -40,7 +40,6 @@ fn parse_one(item: &str) -> Result<MixItem, String> {
     Ok(MixItem { name: name.to_owned(), depth, weight })
 }
 
-/// Draws works by their weights.
 #[derive(Debug, Clone)]
 pub struct Mix {
     /// The cumulative weight of each work.
@@ -58,7 +57,6 @@ impl Mix {
         Mix { upto: upto.collect() }
     }
 
-    /// Draws the number of a work.
     pub fn draw(&self, random: &mut Random) -> usize {
         let all = self.upto.last().copied().unwrap_or_default();
         if self.upto.len() < 2 {

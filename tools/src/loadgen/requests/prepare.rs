@@ -26,7 +26,6 @@ const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_V
 pub struct Preparer<'a> {
     pub work_file: &'a WorkFile,
     pub target: &'a Target,
-    /// The API key of every request.
     pub key: Option<&'a str>,
     /// Depths of works that have them.
     pub depths: &'a [u64],
@@ -35,7 +34,6 @@ pub struct Preparer<'a> {
 }
 
 impl Preparer<'_> {
-    /// Prepares all works of the mix.
     pub fn prepare(&self, items: &[MixItem]) -> Result<Vec<PreparedWork>, Failure> {
         let works = self.works(items)?;
         let mut bindings = Bindings { parameters: self.work_file.parameters.clone(), ..Bindings::default() };

@@ -12,7 +12,6 @@ pub struct PreparedWork {
     pub work: String,
     pub depth: Option<u64>,
     pub weight: u64,
-    /// Whether its responses have no body.
     pub to_head: bool,
     pub(super) expect: Vec<u16>,
     pub(super) request_bytes: RequestBytes,
@@ -29,7 +28,6 @@ pub(super) enum RequestBytes {
 }
 
 impl PreparedWork {
-    /// Whether a status counts as success.
     #[must_use]
     pub fn expects(&self, status: u16) -> bool {
         if self.expect.is_empty() { (200..300).contains(&status) } else { self.expect.contains(&status) }

@@ -33,7 +33,6 @@ enum Part {
 /// The part of a request, which decides how values are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPart {
-    /// A JSON body: values are JSON.
     Body,
     /// The target of a request: values are percent-encoded.
     Target,
@@ -41,7 +40,6 @@ pub enum RequestPart {
     Header,
 }
 
-/// A value in all its encodings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     json: String,
@@ -60,7 +58,6 @@ enum BoundPart {
     Sequence,
 }
 
-/// The bindings of a run.
 #[derive(Debug, Default, Clone)]
 pub struct Bindings {
     /// Parameters, written unencoded.
@@ -74,11 +71,7 @@ pub struct Bindings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error("`{{{found}}}`, where {expected} was expected")]
-    Placeholder {
-        /// The text between the braces.
-        found: String,
-        expected: String,
-    },
+    Placeholder { found: String, expected: String },
     #[error("more than {PLACEHOLDER_COUNT_MAX} placeholders")]
     TooMany,
     /// A character that would break the request.
@@ -146,7 +139,6 @@ impl Template {
         self.0.iter().any(|part| matches!(part, Part::Name(found) if found == name))
     }
 
-    /// The lists that the template uses.
     pub fn lists(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Value(list) => Some(list.as_str()),

@@ -50,14 +50,12 @@ pub struct Work {
     pub request: Request,
     /// Good statuses; empty means 200 to 299.
     pub expect: Vec<u16>,
-    /// The request that returns its cursor.
     pub cursor: Option<CursorSource>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// The path and the query string.
     pub path: Template,
     pub headers: Vec<(String, Template)>,
     pub body: Option<Template>,

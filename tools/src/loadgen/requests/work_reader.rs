@@ -11,7 +11,6 @@ use crate::loadgen::requests::work_file::{
     template_error, work_file_error,
 };
 
-/// A work file as TOML.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileText {
@@ -53,7 +52,6 @@ pub(super) struct CursorText {
     pub(super) pointer: String,
 }
 
-/// A source of values as TOML.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `path`, `rows` and `field`")]
 pub(super) struct ListText {

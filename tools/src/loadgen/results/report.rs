@@ -8,7 +8,6 @@ use crate::loadgen::results::process::ProcessUse;
 use crate::loadgen::results::tally::{FailureKind, FailureSample, Percentiles, Tally};
 use crate::loadgen::{Load, Outcome};
 
-/// The report of a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -32,9 +31,7 @@ pub struct Report {
     /// Requests of an open loop that were due but never sent, because no connection was free.
     pub unsent: u64,
     pub connections_opened: u64,
-    /// Resource usage of the server.
     pub server: Option<ServerUse>,
-    /// Resource usage of this program.
     pub generator: Option<GeneratorUse>,
 }
 
@@ -44,7 +41,6 @@ pub struct Report {
 pub struct WorkSummary {
     /// Name, with `@DEPTH` for a depth; `total` for all works.
     pub name: String,
-    /// The work without the depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +50,6 @@ pub struct WorkSummary {
     /// Requests with a good response.
     pub good: u64,
     pub errors: Errors,
-    /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
     /// Good responses a second.
     pub rate_per_second: f64,
@@ -87,7 +82,6 @@ pub struct Errors {
     pub malformed: u64,
 }
 
-/// Resource usage of the server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerUse {
@@ -97,7 +91,6 @@ pub struct ServerUse {
     pub cpu_micros_per_request: Option<f64>,
 }
 
-/// Resource usage of this program.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorUse {
@@ -110,7 +103,6 @@ pub struct GeneratorUse {
 }
 
 impl Report {
-    /// The report of a run.
     pub fn new(
         load: &Load,
         target: &Target,

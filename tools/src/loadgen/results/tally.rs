@@ -12,13 +12,10 @@ pub const SAMPLE_SIZE_BYTES_MAX: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
-    /// The response has an unexpected status.
     Status,
-    /// The connection could not be opened.
     Connect,
     /// No complete response within the timeout.
     Timeout,
-    /// The connection ended inside the response.
     Cut,
     /// More bytes came than the response announced.
     Length,
@@ -51,7 +48,6 @@ impl FailureKind {
     }
 }
 
-/// The first failure of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureSample {
@@ -77,7 +73,6 @@ pub struct Times {
     pub first_byte: u64,
 }
 
-/// The counts of one work.
 #[derive(Debug, Clone)]
 pub struct Tally {
     pub good: u64,
@@ -91,12 +86,10 @@ pub struct Tally {
     pub service: Histogram<u64>,
     /// Nanoseconds to the first byte.
     pub first_byte: Histogram<u64>,
-    /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
 }
 
 impl Tally {
-    /// An empty tally.
     pub fn new() -> Result<Tally, hdrhistogram::CreationError> {
         let empty = || Histogram::new_with_bounds(1, TIME_NANOS_MAX, TIME_DIGITS);
         Ok(Tally {

@@ -36,8 +36,8 @@ fn started(folder: &Path) -> (Child, u32) {
     (child, worker)
 }
 
-fn kill(process: u32) {
-    assert!(Command::new("kill").args(["-KILL", &process.to_string()]).status().unwrap().success());
+fn send(signal: &str, process: u32) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
 }
 
 #[test]
@@ -45,11 +45,24 @@ fn killed_worker_leaves_one_line_and_no_file() {
     let folder = tempfile::tempdir().unwrap();
     long(folder.path());
     let (child, worker) = started(folder.path());
-    kill(worker);
+    send("-KILL", worker);
     let output = child.wait_with_output().unwrap();
     let reason = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), reason.lines().count()), (Some(1), 1), "{reason}");
     assert!(reason.contains("in.parquet: ") && reason.contains("the system killed"), "{reason}");
+    assert_eq!(names(folder.path()), ["in.parquet"]);
+}
+
+#[test]
+fn signal_to_the_worker_alone_ends_the_conversion() {
+    let folder = tempfile::tempdir().unwrap();
+    long(folder.path());
+    let (child, worker) = started(folder.path());
+    send("-TERM", worker);
+    let output = child.wait_with_output().unwrap();
+    let reason = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{reason}");
+    assert!(reason.contains("ended by a signal; nothing was written"), "{reason}");
     assert_eq!(names(folder.path()), ["in.parquet"]);
 }
 
@@ -59,7 +72,7 @@ fn worker_ends_with_its_supervisor() {
     let folder = tempfile::tempdir().unwrap();
     long(folder.path());
     let (mut child, worker) = started(folder.path());
-    kill(child.id());
+    send("-KILL", child.id());
     child.wait().unwrap();
     let begun = Instant::now();
     while fs::exists(format!("/proc/{worker}")).unwrap() {
