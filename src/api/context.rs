@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::route::Route;
 use crate::access::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
 use mercato_web::{ApiError, Match, OwnHeaders, push_field};
 
@@ -24,8 +23,8 @@ pub struct LogFields {
 
 /// What the server knows of a request.
 pub struct RequestContext {
-    /// Where the path leads.
-    pub(super) found: Match<Route>,
+    /// Where the path leads: the number of a row in the table of the listener.
+    pub(super) found: Match<usize>,
     /// The holder of the presented key, which may have ended since it was looked up.
     pub(super) identity: Result<Caller, KeyRefusal>,
     /// Address of the client: of the connection, or what a trusted proxy says.
@@ -40,7 +39,7 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// A request that has arrived.
-    pub(super) fn new(found: Match<Route>, identity: Result<Caller, KeyRefusal>, address: IpAddr) -> Self {
+    pub(super) fn new(found: Match<usize>, identity: Result<Caller, KeyRefusal>, address: IpAddr) -> Self {
         let log = LogFields::default();
         Self { found, identity, address, caller: None, admission: None, held: None, log }
     }

@@ -47,6 +47,6 @@ pub use handlers::streams::stream::stream_rows;
 pub use listener_kind::AdminHosts;
 pub use metrics::{HistorySample, Metrics, Totals};
 pub use processor_limit::{ProcessorLimit, QUERY_TOO_EXPENSIVE};
-pub use route::Work;
-pub use routes::{Pages, RefusalPage, admin_service, metrics_service, public_service};
+pub use route::{RefusalPage, Work};
+pub use routes::{Pages, admin_service, metrics_service, public_service};
 pub use service::{Service, hold_for_account};

@@ -7,6 +7,9 @@ use mercato_web::{ApiError, Method, Response};
 /// The handler of a route.
 pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
 
+/// A refusal as a page, for clients that want one.
+pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
+
 /// The access check of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::route::Route;
+use super::route::{RefusalPage, Route};
 use crate::access::RateLimits;
 use crate::api::app::App;
-use crate::api::context::Incoming;
 use crate::api::handlers::catalog::{graph, list, metadata, related, search, stats, tags};
 use crate::api::handlers::discovery::{self, croissant};
 use crate::api::handlers::operator::{self, admin};
@@ -14,7 +13,6 @@ use crate::api::handlers::streams::{download, stream};
 use crate::api::handlers::{account, console, health, mcp, payments};
 use crate::api::listener_kind::{AdminHosts, ListenerKind};
 use crate::api::service::{ClassOf, Service};
-use mercato_web::{ApiError, Response};
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
 pub const PUBLIC: &[&[Route]] = &[
@@ -42,9 +40,6 @@ pub const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// Tables of the operator's side.
 const OPERATOR: &[&[Route]] = &[health::OPERATOR_ROUTES, operator::METRICS, operator::ROUTES, admin::ROUTES];
-
-/// A refusal as a page, for clients that want one.
-pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
 
 /// Pages for people beside the API. They do not stand in the OpenAPI document.
 #[derive(Clone, Copy)]

@@ -12,8 +12,7 @@ use super::handlers::discovery::unknown_path;
 use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
 use super::presented_key::presented_key;
-use super::route::{Guard, Route, Work};
-use super::routes::RefusalPage;
+use super::route::{Guard, RefusalPage, Route, Work};
 use crate::access::{Holder, InFlightRefusal, KeyRefusal, Permit, RequestKind, Scope, Subject, client_block};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
@@ -43,7 +42,9 @@ pub type ClassOf = fn(Work, bool) -> usize;
 /// One listener of the server.
 pub struct Service {
     app: Arc<App>,
-    router: Router<Route>,
+    routes: Vec<Route>,
+    /// Over the numbers of the routes.
+    router: Router<usize>,
     listener_kind: ListenerKind,
     common: Common,
     class_of: ClassOf,
@@ -87,10 +88,11 @@ impl Application for Service {
         let client = valid.map_or(Client::Address(client_block(address)), |caller| {
             Client::Account(caller.account.id().number())
         });
-        let (work, guard) = match &found {
-            Match::Row(route) => (route.work, route.guard),
-            Match::OtherMethods(_) | Match::Nothing => (Work::Public, Guard::Public),
+        let route = match found {
+            Match::Row(number) => self.routes.get(number),
+            Match::OtherMethods(_) | Match::Nothing => None,
         };
+        let (work, guard) = route.map_or((Work::Public, Guard::Public), |route| (route.work, route.guard));
         Arrival {
             class: (self.class_of)(work, valid.is_some()),
             client,
@@ -163,9 +165,11 @@ impl Service {
         class_of: ClassOf,
         refusal_page: Option<RefusalPage>,
     ) -> Self {
-        let rows = routes.into_iter().map(|route| (route.method, route.pattern, route));
+        let routes: Vec<Route> = routes.into_iter().collect();
+        let rows = routes.iter().enumerate().map(|(number, route)| (route.method, route.pattern, number));
+        let router = Router::new(rows);
         let common = listener_kind.common();
-        Self { app, router: Router::new(rows), listener_kind, common, class_of, refusal_page }
+        Self { app, routes, router, listener_kind, common, class_of, refusal_page }
     }
 
     /// The application, for handlers.
@@ -191,7 +195,7 @@ impl Service {
             return Err(unreadable_target(&error));
         }
         let route = match std::mem::replace(&mut request.context.found, Match::Nothing) {
-            Match::Row(route) => route,
+            Match::Row(number) => self.routes.get(number).ok_or_else(|| unknown_path(&self.app))?,
             Match::OtherMethods(allow) if request.method() == Method::Options => {
                 return self.preflight(request, allow);
             }

@@ -10,6 +10,7 @@ use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
+use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::credits_warning::credits_warnings;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
@@ -19,7 +20,7 @@ use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
-use mercato_query::Count;
+use mercato_query::{Count, Page};
 use mercato_web::{ApiError, ErrorKind};
 
 /// The arguments that are fields of a query.
@@ -89,12 +90,7 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
     }
     let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
-    let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
-        Some(last) if rows.count < found => {
-            Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
-        }
-        _ => page.next_cursor.clone(),
-    };
+    let next_cursor = cursor_after(query, &page, rows.count)?;
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
@@ -117,6 +113,16 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
     let credits = Some((receipt.charged, receipt.remaining));
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
+}
+
+/// The cursor behind the rows that are sent, which may be fewer than were found.
+fn cursor_after(query: &CheckedQuery<'_>, page: &Page, sent: usize) -> Result<Option<String>, ApiError> {
+    match page.rows.get(..sent).and_then(<[u32]>::last) {
+        Some(last) if sent < page.rows.len() => {
+            query.plan().cursor_after(*last).map(Some).map_err(|error| query.damaged(&error))
+        }
+        _ => Ok(page.next_cursor.clone()),
+    }
 }
 
 /// Refuses a call that would cost more than its caller wants to pay.
