@@ -12,6 +12,7 @@ mod arrow;
 mod catalog;
 mod discovery;
 mod download;
+mod exchange;
 mod faults;
 mod harness;
 mod key_limits;

@@ -2,6 +2,7 @@
 
 mod choosing;
 mod faults;
+mod paid_views;
 mod run;
 
 use mercato_format::ColumnKind;
