@@ -9,8 +9,8 @@ use crate::net::raw::Raw;
 /// One request.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    method: String,
-    target: String,
+    pub method: String,
+    pub target: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
 }
