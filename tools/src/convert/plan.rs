@@ -8,7 +8,7 @@ use arrow_schema::{Fields, Schema, TimeUnit};
 use mercato_format::limits::{NAME_BYTES_MAX, ROWS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::parquet_to_arrow_schema;
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions};
 use parquet::schema::types::SchemaDescriptor;
@@ -95,6 +95,7 @@ pub fn plan(
     let flat = flattened(&outline);
     let matched_drops = flat.dropped.clone();
     let columns = check_columns(flat, &context)?;
+    check_codecs(&metadata, &columns, &context)?;
     let (warnings, dictionary) = (Vec::new(), outline.clone());
     let plan = Plan {
         source,
@@ -273,6 +274,28 @@ fn check_columns(flattened: Flattened, context: &ErrorContext) -> Result<Vec<Out
         }
     }
     Ok(columns)
+}
+
+/// Refuses LZO by name: the library's words for it are those of damage.
+fn check_codecs(
+    metadata: &ParquetMetaData,
+    columns: &[OutputColumn],
+    context: &ErrorContext,
+) -> Result<(), Failure> {
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let is_lzo = |leaf: usize| {
+            group.columns().get(leaf).is_some_and(|chunk| chunk.compression() == Compression::LZO)
+        };
+        let Some(column) = columns.iter().find(|column| column.leaves().any(is_lzo)) else { continue };
+        let name = &column.spec.name;
+        let section = format!("column `{name}`, row group {number}");
+        let expected = "Snappy, gzip, Brotli, LZ4, Zstandard or no compression".to_owned();
+        let remedy = format!(
+            "write the file again with one of these (in Spark: option(\"compression\", \"zstd\")), or leave the column out with --drop {name}"
+        );
+        return Err(context.refusal(&section, expected, "LZO, which is not supported".to_owned(), &remedy));
+    }
+    Ok(())
 }
 
 /// Whether the leaf has INT96 values.

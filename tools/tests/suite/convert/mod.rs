@@ -1,6 +1,7 @@
 //! The converter: round trips of every type, old and hostile files, and the memory limit.
 
 mod annotations;
+mod corners;
 mod corrupt;
 pub mod files;
 pub mod hostile;
