@@ -21,7 +21,7 @@ use crate::convert::schema::arrow_types::{Reading, adapt};
 use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::{self, Flattened, OutputColumn};
 use crate::convert::schema::projection::schema_of;
-use crate::convert::schema::variant::first_variant;
+use crate::convert::schema::variant::first_listed_variant;
 use crate::convert::source::Source;
 use crate::failure::Failure;
 use crate::panic_guard::catch_panic;
@@ -74,7 +74,7 @@ pub fn plan(
     let metadata = context.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = row_count(&metadata, &context)?;
     let original = metadata.file_metadata().schema_descr_ptr();
-    refuse_variants(&original, dropped, &context)?;
+    refuse_listed_variants(&original, dropped, &context)?;
     let source_schema = context.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
@@ -115,18 +115,18 @@ pub fn plan(
     Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
-/// Refuses VARIANT columns, because their two binary parts are of no use to readers.
-fn refuse_variants(
+/// Refuses VARIANT inside lists and maps, because its binary parts are of no use to readers.
+fn refuse_listed_variants(
     schema: &SchemaDescriptor,
     drop: &HashSet<String>,
     context: &ErrorContext,
 ) -> Result<(), Failure> {
-    let Some(name) = first_variant(schema.root_schema(), drop) else { return Ok(()) };
+    let Some(name) = first_listed_variant(schema.root_schema(), drop) else { return Ok(()) };
     let remedy = format!(
         "turn it into JSON text in the source (in Spark: to_json({name})), or leave the column out with --drop {name}"
     );
     let (section, expected) = (format!("column `{name}`"), "a type that can be carried".to_owned());
-    Err(context.refusal(&section, expected, "VARIANT".to_owned(), &remedy))
+    Err(context.refusal(&section, expected, "VARIANT in a list or map".to_owned(), &remedy))
 }
 
 fn row_count(metadata: &ParquetMetaData, context: &ErrorContext) -> Result<u64, Failure> {

@@ -1,8 +1,9 @@
 //! The converter: round trips of every type, old and hostile files, and the memory limit.
 
 mod annotations;
-mod corners;
+
 mod corrupt;
+mod edge_cases;
 pub mod files;
 pub mod hostile;
 mod isolation;
@@ -13,3 +14,4 @@ mod old_files;
 mod raw_parquet;
 mod read_back;
 mod round_trip;
+mod variants;

@@ -148,7 +148,7 @@ trait TypeOf {
 
 impl TypeOf for UnionArray {
     fn data_type_of(&self) -> DataType {
-        arrow_array::Array::data_type(self).clone()
+        Array::data_type(self).clone()
     }
 }
 
