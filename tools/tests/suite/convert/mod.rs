@@ -1,7 +1,6 @@
 //! The converter: round trips of every type, old and hostile files, and the memory limit.
 
 mod annotations;
-
 mod corrupt;
 mod edge_cases;
 pub mod files;
