@@ -298,6 +298,36 @@ def variants(table, rng):
     yield "page index", dict(write_page_index=True, write_batch_size=5, data_page_size=1, dictionary_pagesize_limit=10)
 
 
+# Files that pyarrow reads and does not write. -------------------------------------------------------------------
+
+def patched(path, replace):
+    """Replaces parts of the footer, each of which occurs once, and writes its new length."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    head, footer = data[:-8 - length], data[-8 - length:-8]
+    for old, new in replace:
+        if footer.count(old) != 1:
+            raise SystemExit(f"{path}: {old.hex()} is in the footer {footer.count(old)} times: {footer.hex()}")
+        footer = footer.replace(old, new)
+    path.write_bytes(head + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+def odd_files(folder):
+    """The dictionary offset 0 of old writers, and repeated groups without the annotation of lists."""
+    path = folder / "dictionary offset 0.parquet"
+    pq.write_table(pa.table({"n": [1552] * 39}), path, compression="NONE", store_schema=False)
+    offset = pq.read_metadata(path).row_group(0).column(0).data_page_offset
+    # Fields 9 and 11 of a chunk: the offset of its data, here that of its dictionary, and 0.
+    patched(path, [(bytes([0x26, offset * 2, 0x26, 8]), bytes([0x26, 8, 0x26, 0]))])
+    yield path
+    path = folder / "repeated without annotation.parquet"
+    phones = pa.array([None, [], [{"number": 5, "kind": "home"}, {"number": 6, "kind": None}]])
+    pq.write_table(pa.table({"id": [1, 2, 3], "phones": phones}), path, store_schema=False)
+    # The converted type LIST and the logical type LIST.
+    patched(path, [(bytes.fromhex("15064c3c000000"), b"\0")])
+    yield path
+
+
 # The check. ---------------------------------------------------------------------------------------------------
 
 def flatten(name, array):
@@ -373,6 +403,9 @@ def main():
                 pq.write_table(written, path, **options)
                 values += check(arguments.tools, f"{label}, {count} rows", path, written)
                 files += 1
+        for path in odd_files(Path(folder)):
+            values += check(arguments.tools, path.stem, path, pq.read_table(path))
+            files += 1
     print(f"{files} files, {values} values: all agree (pyarrow {pa.__version__}, seed {arguments.seed})")
 
 

@@ -8,7 +8,7 @@ use arrow_schema::{Fields, Schema, TimeUnit};
 use mercato_format::limits::{NAME_BYTES_MAX, ROWS_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::parquet_to_arrow_schema;
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions};
 use parquet::schema::types::SchemaDescriptor;
@@ -21,7 +21,7 @@ use crate::convert::schema::arrow_types::{Reading, adapt};
 use crate::convert::schema::column_names::with_groups_above;
 use crate::convert::schema::flatten::{self, Flattened, OutputColumn};
 use crate::convert::schema::projection::schema_of;
-use crate::convert::schema::variant::first_variant;
+use crate::convert::schema::variant::first_listed_variant;
 use crate::convert::source::Source;
 use crate::failure::Failure;
 use crate::panic_guard::catch_panic;
@@ -74,7 +74,7 @@ pub fn plan(
     let metadata = context.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = row_count(&metadata, &context)?;
     let original = metadata.file_metadata().schema_descr_ptr();
-    refuse_variants(&original, dropped, &context)?;
+    refuse_listed_variants(&original, dropped, &context)?;
     let source_schema = context.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
@@ -95,6 +95,7 @@ pub fn plan(
     let flat = flattened(&outline);
     let matched_drops = flat.dropped.clone();
     let columns = check_columns(flat, &context)?;
+    check_codecs(&metadata, &columns, &context)?;
     let (warnings, dictionary) = (Vec::new(), outline.clone());
     let plan = Plan {
         source,
@@ -114,18 +115,18 @@ pub fn plan(
     Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
-/// Refuses VARIANT columns, because their two binary parts are of no use to readers.
-fn refuse_variants(
+/// Refuses VARIANT inside lists and maps, because its binary parts are of no use to readers.
+fn refuse_listed_variants(
     schema: &SchemaDescriptor,
     drop: &HashSet<String>,
     context: &ErrorContext,
 ) -> Result<(), Failure> {
-    let Some(name) = first_variant(schema.root_schema(), drop) else { return Ok(()) };
+    let Some(name) = first_listed_variant(schema.root_schema(), drop) else { return Ok(()) };
     let remedy = format!(
         "turn it into JSON text in the source (in Spark: to_json({name})), or leave the column out with --drop {name}"
     );
     let (section, expected) = (format!("column `{name}`"), "a type that can be carried".to_owned());
-    Err(context.refusal(&section, expected, "VARIANT".to_owned(), &remedy))
+    Err(context.refusal(&section, expected, "VARIANT in a list or map".to_owned(), &remedy))
 }
 
 fn row_count(metadata: &ParquetMetaData, context: &ErrorContext) -> Result<u64, Failure> {
@@ -273,6 +274,28 @@ fn check_columns(flattened: Flattened, context: &ErrorContext) -> Result<Vec<Out
         }
     }
     Ok(columns)
+}
+
+/// Refuses LZO by name: the library's words for it are those of damage.
+fn check_codecs(
+    metadata: &ParquetMetaData,
+    columns: &[OutputColumn],
+    context: &ErrorContext,
+) -> Result<(), Failure> {
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        let is_lzo = |leaf: usize| {
+            group.columns().get(leaf).is_some_and(|chunk| chunk.compression() == Compression::LZO)
+        };
+        let Some(column) = columns.iter().find(|column| column.leaves().any(is_lzo)) else { continue };
+        let name = &column.spec.name;
+        let section = format!("column `{name}`, row group {number}");
+        let expected = "Snappy, gzip, Brotli, LZ4, Zstandard or no compression".to_owned();
+        let remedy = format!(
+            "write the file again with one of these (in Spark: option(\"compression\", \"zstd\")), or leave the column out with --drop {name}"
+        );
+        return Err(context.refusal(&section, expected, "LZO, which is not supported".to_owned(), &remedy));
+    }
+    Ok(())
 }
 
 /// Whether the leaf has INT96 values.

@@ -3,6 +3,7 @@
 
 mod checks;
 mod columns;
+mod decimals;
 mod decoder;
 mod frames;
 mod spill;

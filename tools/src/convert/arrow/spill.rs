@@ -13,7 +13,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::convert::arrow::ArrowSettings;
 use crate::convert::arrow::columns::Kept;
-use crate::convert::arrow::unfolded;
+use crate::convert::arrow::{decimals, unfolded};
 use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_SHARE, DECODED_RATIO_FREE_BYTES, DECODED_RATIO_MAX};
 use crate::convert::plan::ErrorContext;
 use crate::failure::Failure;
@@ -71,6 +71,7 @@ impl<'a> Spill<'a> {
 
     /// Writes the rows of a batch. `taken` bytes of the input were read so far.
     pub(super) fn write(&mut self, batch: &RecordBatch, taken: u64) -> Result<(), Failure> {
+        decimals::check(batch, self.rows, self.context)?;
         let mut first = 0;
         while first < batch.num_rows() {
             self.context.check_interrupted()?;

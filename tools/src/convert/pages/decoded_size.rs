@@ -4,10 +4,12 @@
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::Page;
+use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::convert::pages::batch_budget::PageValues;
-use crate::convert::pages::repetition_levels::RowStarts;
+use crate::convert::pages::delta_binary_packed;
+use crate::convert::pages::repetition_levels::{RowStarts, exceeds};
 
 /// Pages with more text are scanned for their longest text; a bound suffices for smaller pages.
 const SEARCHED_TEXT_BYTES_MIN: u64 = 256 * 1024;
@@ -40,47 +42,61 @@ impl LeafProperties {
     }
 
     /// Measures a data page; `None` for a dictionary page, whose longest text is recorded.
-    pub fn measure(&mut self, page: &Page) -> Option<PageValues> {
-        let (values, starts) = match page {
+    ///
+    /// # Errors
+    /// When a level is above its maximum. The decoder would take it for another one.
+    pub fn measure(&mut self, page: &Page) -> Result<Option<PageValues>> {
+        let (values, levels) = match page {
             Page::DictionaryPage { buf, .. } => {
                 if self.has_texts {
                     self.longest_entry = longest_text(buf);
                 }
-                return None;
+                return Ok(None);
             }
-            Page::DataPage { buf, num_values, def_level_encoding, rep_level_encoding, .. } => {
-                let encodings = [*rep_level_encoding, *def_level_encoding];
-                let (values, repetition) = self.split(buf, encodings);
-                (values, self.starts(u64::from(*num_values), repetition))
+            Page::DataPage { buf, def_level_encoding, rep_level_encoding, .. } => {
+                self.split(buf, [*rep_level_encoding, *def_level_encoding])
             }
-            Page::DataPageV2 { buf, num_values, rep_levels_byte_len, def_levels_byte_len, .. } => {
+            Page::DataPageV2 { buf, rep_levels_byte_len, def_levels_byte_len, .. } => {
                 let repetition = *rep_levels_byte_len as usize;
                 let levels = repetition.saturating_add(*def_levels_byte_len as usize).min(buf.len());
-                let repetition = buf.slice(..repetition.min(levels));
-                (buf.slice(levels..), self.starts(u64::from(*num_values), Some(repetition)))
+                let repetition = repetition.min(levels);
+                let split = [buf.slice(..repetition), buf.slice(repetition..levels)];
+                (buf.slice(levels..), split.map(Some))
             }
         };
+        let count = u64::from(page.num_values());
+        self.check(count, &levels)?;
+        let [repetition, _] = levels;
+        let starts = self.starts(count, repetition);
         let (text_bytes_max, text_bytes) = self.texts(page.encoding(), &values);
-        Some(PageValues { starts, text_bytes_max, text_bytes })
+        Ok(Some(PageValues { starts, text_bytes_max, text_bytes }))
     }
 
-    /// The values of a version 1 page, and its repetition levels if they are readable.
-    fn split(&self, buffer: &Bytes, encodings: [Encoding; 2]) -> (Bytes, Option<Bytes>) {
-        let (mut rest, mut repetition) = (buffer.clone(), None);
-        for (number, (has_levels, encoding)) in self.has_levels().into_iter().zip(encodings).enumerate() {
+    fn check(&self, count: u64, levels: &[Option<Bytes>; 2]) -> Result<()> {
+        for ((name, most), levels) in ["repetition", "definition"].iter().zip(self.levels_max).zip(levels) {
+            if most > 0 && levels.as_ref().is_some_and(|levels| exceeds(levels, count, most)) {
+                return Err(ParquetError::General(format!("a {name} level above the maximum of {most}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a version 1 page, and its repetition and definition levels if they are readable.
+    fn split(&self, buffer: &Bytes, encodings: [Encoding; 2]) -> (Bytes, [Option<Bytes>; 2]) {
+        let (mut rest, mut found) = (buffer.clone(), [None, None]);
+        for ((has_levels, encoding), found) in self.has_levels().into_iter().zip(encodings).zip(&mut found) {
             let length = rest.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
             let end = length.and_then(|length| length.checked_add(4)).filter(|end| *end <= rest.len());
             match end {
                 _ if !has_levels => {}
                 Some(end) if encoding == Encoding::RLE => {
-                    let levels = rest.split_to(end);
-                    repetition = (number == 0).then(|| levels.slice(4..)).or(repetition);
+                    *found = Some(rest.split_to(end).slice(4..));
                 }
                 // Levels without a length: they are measured together with the values.
-                _ => return (rest, repetition),
+                _ => break,
             }
         }
-        (rest, repetition)
+        (rest, found)
     }
 
     /// The row starts of a page. Without readable repetition levels, a page of a repeated leaf counts as one row.
@@ -98,10 +114,8 @@ impl LeafProperties {
             _ if !self.has_texts => (0, 0),
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => (self.longest_entry, u64::MAX),
             Encoding::PLAIN if stored >= SEARCHED_TEXT_BYTES_MIN => (longest_text(values), stored),
-            Encoding::DELTA_BYTE_ARRAY => {
-                let bytes = shared_bytes(values).unwrap_or(u64::MAX).saturating_add(stored);
-                (bytes, bytes)
-            }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => (longest_length(values).unwrap_or(stored), stored),
+            Encoding::DELTA_BYTE_ARRAY => delta_texts(values).unwrap_or((u64::MAX, u64::MAX)),
             _ => (stored, stored),
         }
     }
@@ -118,14 +132,23 @@ fn longest_text(texts: &[u8]) -> u64 {
     longest
 }
 
-/// Bytes of the shared prefixes: the sum of the prefix lengths of DELTA_BYTE_ARRAY.
-fn shared_bytes(values: &[u8]) -> Option<u64> {
-    let mut sum = 0_u64;
-    crate::convert::pages::delta_binary_packed::visit(values, u64::MAX, |length| {
-        sum = sum.saturating_add(length)
-    })
-    .ok()?;
-    Some(sum)
+/// Bytes of the longest text of DELTA_LENGTH_BYTE_ARRAY, whose lengths come first.
+fn longest_length(values: &[u8]) -> Option<u64> {
+    let mut longest = 0;
+    delta_binary_packed::visit(values, u64::MAX, |length| longest = length.max(longest)).ok()?;
+    Some(longest)
+}
+
+/// Upper bounds for the bytes of the longest text and of all texts of DELTA_BYTE_ARRAY: the lengths of the prefixes,
+/// then those of the suffixes.
+fn delta_texts(values: &[u8]) -> Option<(u64, u64)> {
+    let (mut prefix, mut shared) = (0_u64, 0_u64);
+    let suffixes = delta_binary_packed::visit(values, u64::MAX, |length| {
+        prefix = prefix.max(length);
+        shared = shared.saturating_add(length);
+    });
+    let suffix = longest_length(suffixes.ok()?)?;
+    Some((prefix.saturating_add(suffix), shared.saturating_add(values.len() as u64)))
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl PageReader for MeasuredPages {
         if found.is_data_page() {
             self.pass(found.num_values().into());
         }
-        let weight = self.metadata.measure(found);
+        let weight = self.metadata.measure(found)?;
         if weight.is_some_and(|weight| !self.budget.page(self.leaf, weight)) {
             return Err(ParquetError::General("more in one batch than its memory holds".to_owned()));
         }

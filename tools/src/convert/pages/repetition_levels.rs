@@ -1,5 +1,5 @@
-//! Decodes the repetition levels of one page to find the starts of rows: level 0 starts a row. The layout is the
-//! RLE/bit-packing hybrid of "Encodings" in the Parquet format. Does not depend on values.
+//! Decodes the levels of one page to find the starts of rows, which have repetition level 0, and levels above the
+//! maximum. The layout is the RLE/bit-packing hybrid of "Encodings" in the Parquet format. Does not depend on values.
 
 use bytes::Bytes;
 
@@ -27,8 +27,7 @@ impl RowStarts {
     /// A page of `count` levels of at most `level_max`.
     #[must_use]
     pub fn repeated(count: u64, level_max: i16, encoded: Bytes) -> RowStarts {
-        let width = u16::BITS - level_max.unsigned_abs().leading_zeros();
-        RowStarts { left: count, runs: Some(Runs { encoded, position: 0, width, run: Run::default() }) }
+        RowStarts { left: count, runs: Some(Runs::new(encoded, level_max)) }
     }
 
     /// Whether all levels are consumed.
@@ -62,6 +61,33 @@ impl RowStarts {
     }
 }
 
+/// Whether one of `count` levels is above `level_max`. Unreadable levels are not: the decoder reports their error.
+#[must_use]
+pub fn exceeds(encoded: &Bytes, count: u64, level_max: i16) -> bool {
+    let most = u64::from(level_max.unsigned_abs());
+    let mut runs = Runs::new(encoded.clone(), level_max);
+    // A packed level has just the bits of the maximum.
+    let is_any_packed_in_range = (most + 1).is_power_of_two();
+    let mut left = count;
+    while left > 0 {
+        let Some(run) = runs.next_run() else { return false };
+        let now = run.left.min(left);
+        left -= now;
+        let is_above = match run.level {
+            Level::Same(level) => now > 0 && level > most,
+            Level::Packed(_) if is_any_packed_in_range => false,
+            Level::Packed(start) => {
+                let places = (start..).step_by(runs.width as usize).zip(0..now);
+                places.map_while(|(bit, _)| runs.packed(bit)).any(|level| level > most)
+            }
+        };
+        if is_above {
+            return true;
+        }
+    }
+    false
+}
+
 #[derive(Clone, Debug)]
 struct Runs {
     encoded: Bytes,
@@ -90,6 +116,11 @@ impl Default for Level {
 }
 
 impl Runs {
+    fn new(encoded: Bytes, level_max: i16) -> Runs {
+        let width = u16::BITS - level_max.unsigned_abs().leading_zeros();
+        Runs { encoded, position: 0, width, run: Run::default() }
+    }
+
     /// Whether the next levels start rows, and how many levels are equal.
     fn peek(&mut self) -> Option<(bool, u64)> {
         while self.run.left == 0 {
@@ -204,11 +235,32 @@ mod tests {
         }
 
         #[test]
+        fn finds_level_above_maximum(
+            runs in prop::collection::vec((0_u64..8, 1_usize..40), 0..40),
+            level_max in prop_oneof![Just(1_i16), Just(2), Just(4), Just(5), Just(7)],
+        ) {
+            let width = 64 - (level_max as u64).leading_zeros();
+            let levels: Vec<u64> =
+                runs.iter().flat_map(|(level, count)| vec![*level & ((1 << width) - 1); *count]).collect();
+            let is_above = levels.iter().any(|level| *level > level_max as u64);
+            prop_assert_eq!(exceeds(&encode(&levels, width), levels.len() as u64, level_max), is_above);
+        }
+
+        #[test]
         fn consumes_arbitrary_bytes_to_their_end(bytes in prop::collection::vec(any::<u8>(), 0..60), count in 0_u64..5_000) {
             let mut starts = RowStarts::repeated(count, 1, bytes.into());
             let taken = starts.take(u64::MAX);
             prop_assert_eq!(taken.levels, count);
         }
+    }
+
+    #[test]
+    fn finds_run_above_maximum_of_all_bits() {
+        // Eight levels of 1, then eight of 2 in a byte, for a maximum of 1.
+        let bytes: Bytes = vec![16, 1, 16, 2].into();
+        assert!(exceeds(&bytes, 16, 1));
+        assert!(!exceeds(&bytes, 8, 1), "beyond the page");
+        assert!(!exceeds(&bytes, 16, 2) && !exceeds(&bytes, 99, 2));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use crate::convert::dataset::widen::{Shape, TextForm};
+use crate::convert::schema::variant::variants;
 
 /// The logical type of a leaf, where Arrow's type does not express it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +34,7 @@ pub struct OutputColumn {
     pub tags: Vec<LeafTag>,
     /// The index of the field at each level, from the root down.
     pub path: Vec<usize>,
-    /// Whether the column is a list or a map, stored as JSON text.
+    /// Whether the column is a list, a map or a VARIANT, stored as JSON text.
     pub nested: bool,
     pub form: TextForm,
 }
@@ -70,7 +71,8 @@ pub struct Flattened {
 /// Flattens all fields except those whose own name, or the name of a struct above them, is in `drop`.
 #[must_use]
 pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &HashSet<String>) -> Flattened {
-    let mut walk = Flattener { schema, drop, next_leaf: 0, flattened: Flattened::default() };
+    let variants = variants(schema.root_schema());
+    let mut walk = Flattener { schema, drop, variants, next_leaf: 0, flattened: Flattened::default() };
     walk.fields(fields, &Parents::default());
     walk.flattened
 }
@@ -87,6 +89,7 @@ struct Parents {
 struct Flattener<'a> {
     schema: &'a SchemaDescriptor,
     drop: &'a HashSet<String>,
+    variants: HashSet<String>,
     next_leaf: usize,
     flattened: Flattened,
 }
@@ -108,25 +111,29 @@ impl Flattener<'_> {
         let nullable = parents.nullable || field.is_nullable();
         let path: Vec<usize> = parents.path.iter().copied().chain([place]).collect();
         match field.data_type() {
-            DataType::Struct(children) if !children.is_empty() => {
+            DataType::Struct(children) if !children.is_empty() && !self.variants.contains(&name) => {
                 self.fields(children, &Parents { prefix: format!("{name}."), path, nullable, dropped });
             }
             data_type => {
                 let first_leaf = self.next_leaf;
-                let source_type = cut(self.describe(data_type), NAME_BYTES_MAX);
+                let is_variant = matches!(data_type, DataType::Struct(_)) && self.variants.contains(&name);
+                let described = self.describe(data_type);
+                let source_type =
+                    if is_variant { "VARIANT".to_owned() } else { cut(described, NAME_BYTES_MAX) };
                 if dropped {
                     return;
                 }
                 let tags: Vec<LeafTag> =
                     (first_leaf..self.next_leaf).map(|leaf| tag(&self.schema.column(leaf))).collect();
                 let form = text_form(data_type, &tags);
-                match kind(data_type) {
+                let kind = if is_variant { Some(ColumnKind::Text) } else { kind(data_type) };
+                match kind {
                     Some(kind) => self.flattened.columns.push(OutputColumn {
                         spec: ColumnSpec { name, kind, nullable, source_type },
                         first_leaf,
                         tags,
                         path,
-                        nested: matches!(data_type, DataType::List(_) | DataType::Map(..)),
+                        nested: matches!(form, TextForm::Json),
                         form,
                     }),
                     None => self.flattened.impossible.push((name, source_type)),
@@ -213,7 +220,8 @@ fn text_form(data_type: &DataType, tags: &[LeafTag]) -> TextForm {
         (DataType::Binary | DataType::FixedSizeBinary(_), Some(LeafTag::Interval)) => TextForm::Interval,
         (DataType::Binary | DataType::FixedSizeBinary(_), _) => TextForm::Base64,
         (DataType::Time32(_) | DataType::Time64(_), _) => TextForm::Time,
-        (DataType::List(_) | DataType::Map(..), _) => TextForm::Json,
+        // A struct that is a column is a VARIANT.
+        (DataType::List(_) | DataType::Map(..) | DataType::Struct(_), _) => TextForm::Json,
         _ => TextForm::Plain,
     }
 }

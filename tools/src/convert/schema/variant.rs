@@ -1,28 +1,53 @@
-//! Finds columns of Parquet's VARIANT type, shredded or not. Does not depend on values.
+//! Finds columns of Parquet's VARIANT type, shredded or not: those that become JSON text, and those in lists. Does not
+//! depend on values.
 
 use std::collections::HashSet;
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
-use parquet::schema::types::Type;
+use parquet::schema::types::{Type, TypePtr};
 
-/// The first column that is or contains a VARIANT and is not below a name in `drop`.
+/// The dotted names of the VARIANT columns. Those inside lists and maps are none.
 #[must_use]
-pub fn first_variant(root: &Type, drop: &HashSet<String>) -> Option<String> {
+pub fn variants(root: &Type) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut open: Vec<(String, &TypePtr)> =
+        root.get_fields().iter().map(|field| (field.name().to_owned(), field)).collect();
+    while let Some((name, field)) = open.pop() {
+        if is_variant(field) {
+            found.insert(name);
+        } else if field.is_group() && !is_one_column(field) {
+            open.extend(field.get_fields().iter().map(|child| (format!("{name}.{}", child.name()), child)));
+        }
+    }
+    found
+}
+
+/// The first list or map with a VARIANT inside that is not below a name in `drop`.
+#[must_use]
+pub fn first_listed_variant(root: &Type, drop: &HashSet<String>) -> Option<String> {
     root.get_fields().iter().find_map(|field| in_field(field, field.name().to_owned(), drop))
 }
 
 fn in_field(field: &Type, name: String, drop: &HashSet<String>) -> Option<String> {
-    if drop.contains(&name) || field.is_primitive() {
+    if drop.contains(&name) || field.is_primitive() || is_variant(field) {
         return None;
     }
-    if matches!(field.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_))) {
-        return Some(name);
-    }
     if is_one_column(field) {
-        let mut inside = field.get_fields().iter();
-        return inside.find_map(|child| in_field(child, name.clone(), &HashSet::new()));
+        return field.get_fields().iter().any(|child| has_variant(child)).then_some(name);
     }
     field.get_fields().iter().find_map(|child| in_field(child, format!("{name}.{}", child.name()), drop))
+}
+
+fn has_variant(field: &Type) -> bool {
+    is_variant(field) || (field.is_group() && field.get_fields().iter().any(|child| has_variant(child)))
+}
+
+fn is_variant(field: &Type) -> bool {
+    let is_repeated = || {
+        let info = field.get_basic_info();
+        info.has_repetition() && info.repetition() == Repetition::REPEATED
+    };
+    matches!(field.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_))) && !is_repeated()
 }
 
 /// Whether a group becomes one column: a list, a map or a repeated group.
@@ -42,29 +67,32 @@ mod tests {
 
     use super::*;
 
-    fn found(fields: &str, drop: &[&str]) -> Option<String> {
-        let root = parse_message_type(&format!("message m {{ {fields} }}")).unwrap();
-        first_variant(&root, &drop.iter().map(|name| (*name).to_owned()).collect())
+    fn parsed(fields: &str) -> Type {
+        parse_message_type(&format!("message m {{ {fields} }}")).unwrap()
+    }
+
+    fn listed(fields: &str, drop: &[&str]) -> Option<String> {
+        first_listed_variant(&parsed(fields), &drop.iter().map(|name| (*name).to_owned()).collect())
     }
 
     #[test]
-    fn finds_variant_at_any_depth_and_names_column() {
-        let variant = "(VARIANT) { required binary metadata; required binary value; }";
+    fn finds_variants_outside_and_inside_lists() {
+        let plain = "(VARIANT) { required binary metadata; required binary value; }";
         let shredded =
             "(VARIANT) { required binary metadata; optional binary value; optional int64 typed_value; }";
-        for variant in [variant, shredded] {
-            let plain = format!("required int32 n; optional group v {variant}");
-            assert_eq!(found(&plain, &[]), Some("v".into()));
-            assert_eq!(found(&plain, &["v"]), None);
-            let deep = format!("required group a {{ required group b {variant} }}");
-            assert_eq!(found(&deep, &["n"]), Some("a.b".into()));
-            assert_eq!((found(&deep, &["a"]), found(&deep, &["a.b"])), (None, None));
-            let listed = format!(
+        for variant in [plain, shredded] {
+            let outside =
+                format!("optional group v {variant} required group a {{ required group b {variant} }}");
+            assert_eq!(variants(&parsed(&outside)), ["v".to_owned(), "a.b".to_owned()].into());
+            assert_eq!(listed(&outside, &[]), None);
+            let list = format!(
                 "optional group l (LIST) {{ repeated group list {{ optional group element {variant} }} }}"
             );
-            assert_eq!(found(&listed, &[]), Some("l".into()));
-            assert_eq!((found(&listed, &["l.list"]), found(&listed, &["l"])), (Some("l".into()), None));
+            assert!(variants(&parsed(&list)).is_empty());
+            assert_eq!((listed(&list, &[]), listed(&list, &["l"])), (Some("l".into()), None));
+            assert_eq!(listed(&list, &["l.list"]), Some("l".into()));
         }
-        assert_eq!(found("required group v { required binary metadata; required binary value; }", &[]), None);
+        let bare = "required group v { required binary metadata; required binary value; }";
+        assert!(variants(&parsed(bare)).is_empty() && listed(bare, &[]).is_none());
     }
 }

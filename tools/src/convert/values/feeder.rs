@@ -19,6 +19,7 @@ use crate::convert::values::nested::{NestedEncoder, NestedError};
 use crate::convert::values::texts::{
     TextArena, push_base64, push_interval, push_time, push_uuid, wrap_at_midnight,
 };
+use crate::convert::values::variants::VariantEncoder;
 
 const DAY_MILLISECONDS: i64 = 86_400_000;
 
@@ -66,7 +67,8 @@ impl Feeder {
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::List(_)
-            | DataType::Map(..) => self.encoded_texts(builder, column, array, nulls),
+            | DataType::Map(..)
+            | DataType::Struct(_) => self.encoded_texts(builder, column, array, nulls),
             _ => integers(builder, array, nulls),
         }
     }
@@ -115,6 +117,7 @@ enum ValueEncoder<'a> {
     Bytes(&'a dyn Array, LeafTag),
     Times(Vec<i64>, mercato_format::TimeUnit),
     Json(NestedEncoder<'a>),
+    Variant(VariantEncoder<'a>),
 }
 
 impl<'a> ValueEncoder<'a> {
@@ -130,6 +133,8 @@ impl<'a> ValueEncoder<'a> {
                 }
                 ValueEncoder::Times(units, time_unit(*unit))
             }
+            // The reader takes every struct apart except a VARIANT.
+            DataType::Struct(_) => ValueEncoder::Variant(VariantEncoder::new(array, &mut tags.iter())?),
             _ => ValueEncoder::Json(NestedEncoder::new(array, &mut tags.iter())?),
         })
     }
@@ -154,6 +159,7 @@ impl<'a> ValueEncoder<'a> {
                 }
             }
             ValueEncoder::Json(printer) => printer.push(row, out.len(), out),
+            ValueEncoder::Variant(printer) => printer.push(row, out.len(), out),
         }
     }
 }

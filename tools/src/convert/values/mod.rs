@@ -4,3 +4,4 @@ pub mod feeder;
 pub mod integers;
 mod nested;
 mod texts;
+mod variants;

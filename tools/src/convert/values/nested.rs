@@ -162,7 +162,7 @@ fn push_sequence(
     Ok(())
 }
 
-fn span(offsets: &OffsetBuffer<i32>, row: usize) -> Result<std::ops::Range<usize>, NestedError> {
+pub fn span(offsets: &OffsetBuffer<i32>, row: usize) -> Result<std::ops::Range<usize>, NestedError> {
     let at = |index: usize| offsets.get(index).and_then(|offset| usize::try_from(*offset).ok());
     match (at(row), at(row + 1)) {
         (Some(start), Some(end)) if start <= end => Ok(start..end),
@@ -217,7 +217,7 @@ fn push_scalar(body: &Values<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), N
     Ok(())
 }
 
-fn push_quoted(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
+pub fn push_quoted(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
     push(out);
     out.push(b'"');

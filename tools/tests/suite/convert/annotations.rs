@@ -123,23 +123,6 @@ fn accepts_requested_int96_unit() {
 }
 
 #[test]
-fn rejects_variant_unless_dropped() {
-    let schema = "message m {
-        required binary word (UTF8);
-        required group v (VARIANT) { required binary metadata; required binary value; }
-    }";
-    let folder = tempfile::tempdir().unwrap();
-    let texts = |text: &[u8]| Leaf::Bytes(vec![text.to_vec()]);
-    let path = write(folder.path(), schema, vec![texts(b"yes"), texts(&[1, 0, 0]), texts(&[0])]);
-    let reason = refusal(&path);
-    for word in ["column `v`", "VARIANT", "JSON text", "--drop v"] {
-        assert!(reason.contains(word), "{reason}");
-    }
-    let output = run(folder.path(), &["convert", "hand.parquet", "--drop", "v"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[test]
 fn converts_annotated_bytes_to_text() {
     let folder = tempfile::tempdir().unwrap();
     let schema = "message m {

@@ -212,7 +212,7 @@ fn rejects_oversized_value_with_sufficient_limit() {
 }
 
 /// Expects an error at 64 MiB, and a conversion within the limit that the error names.
-fn check_remedy(folder: &Path, words: &[&str]) {
+pub fn check_remedy(folder: &Path, words: &[&str]) {
     let arguments = ["convert", "v.parquet", "--memory-limit", "64MiB"];
     refused(folder, &arguments, 1, words);
     assert_eq!(crate::cli::names(folder), ["v.parquet"]);

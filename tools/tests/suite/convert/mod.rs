@@ -2,6 +2,7 @@
 
 mod annotations;
 mod corrupt;
+mod edge_cases;
 pub mod files;
 pub mod hostile;
 mod isolation;
@@ -12,3 +13,4 @@ mod old_files;
 mod raw_parquet;
 mod read_back;
 mod round_trip;
+mod variants;

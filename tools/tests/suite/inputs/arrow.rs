@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, StringViewArray, StructArray,
-    TimestampSecondArray, UnionArray,
+    Array, ArrayRef, Decimal32Array, Decimal128Array, DictionaryArray, Int64Array, ListArray, RecordBatch,
+    StringArray, StringViewArray, StructArray, TimestampSecondArray, UnionArray,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
@@ -148,7 +148,7 @@ trait TypeOf {
 
 impl TypeOf for UnionArray {
     fn data_type_of(&self) -> DataType {
-        arrow_array::Array::data_type(self).clone()
+        Array::data_type(self).clone()
     }
 }
 
@@ -177,4 +177,49 @@ fn keeps_seconds_that_parquet_does_not_have() {
         rows,
         ["{\"at\":\"1970-01-01T00:00:00Z\"}", "{\"at\":null}", "{\"at\":\"2023-11-14T22:13:20Z\"}"]
     );
+}
+
+/// The writer of spilled rows would cut 123456 of five digits to four bytes, and larger ones to other values.
+#[test]
+fn refuses_decimals_beyond_their_precision() {
+    let wide = 987_654_321_012_345_i128;
+    let amounts = Decimal128Array::from(vec![Some(99_999), None, Some(-99_999), Some(wide)]);
+    let amounts: ArrayRef = Arc::new(amounts.with_precision_and_scale(5, 2).unwrap());
+    let bytes =
+        file(packed(None), &[batch(vec![("a", amounts.slice(0, 3))]), batch(vec![("a", amounts.clone())])]);
+    refused("a.arrow", &bytes, &["a.arrow", "column `a`, row 6", "at most 5 digits", "9876543210123.45"]);
+    let bytes = stream(packed(None), &[batch(vec![("a", amounts.slice(0, 3))])]);
+    let rows = converted("a.arrows", bytes).unwrap().1;
+    assert_eq!(rows, ["{\"a\":999.99}", "{\"a\":null}", "{\"a\":-999.99}"]);
+}
+
+#[test]
+fn refuses_nested_decimals_beyond_their_precision() {
+    let decimals = Decimal32Array::from(vec![1, 12_345, 2, 3]).with_precision_and_scale(4, 0).unwrap();
+    let kind = DataType::Decimal32(4, 0);
+    let keys = arrow_array::Int8Array::from(vec![Some(0), None, Some(2), Some(1)]);
+    let keyed: ArrayRef =
+        Arc::new(DictionaryArray::<Int8Type>::try_new(keys, Arc::new(decimals.clone())).unwrap());
+    refused(
+        "a.arrows",
+        stream(packed(None), &[batch(vec![("d", keyed.clone())])]),
+        &["column `d`, row 3", "12345"],
+    );
+    let sound = stream(packed(None), &[batch(vec![("d", keyed.slice(0, 3))])]);
+    assert_eq!(converted("a.arrows", sound).unwrap().1, ["{\"d\":1}", "{\"d\":null}", "{\"d\":2}"]);
+    let item = Arc::new(Field::new("item", kind, true));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([0, 1, 3]);
+    let list = |nulls: [bool; 3]| -> ArrayRef {
+        let nulls = Some(nulls.to_vec().into());
+        Arc::new(ListArray::new(item.clone(), offsets.clone(), Arc::new(decimals.clone()), nulls))
+    };
+    let words = ["column `l`, row 2", "at most 4 digits", "12345"];
+    let inside = |list: ArrayRef| -> ArrayRef {
+        Arc::new(StructArray::from(vec![(Arc::new(Field::new("x", list.data_type().clone(), true)), list)]))
+    };
+    let bytes = stream(packed(None), &[batch(vec![("l", inside(list([true; 3])))])]);
+    refused("a.arrows", &bytes, &words);
+    // Values behind nulls do not count.
+    let bytes = stream(packed(None), &[batch(vec![("l", inside(list([true, true, false])))])]);
+    assert_eq!(converted("a.arrows", bytes).unwrap().1.len(), 3);
 }
