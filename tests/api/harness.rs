@@ -16,7 +16,6 @@ use mercato_format::{ColumnKind, FormatError, TimeUnit};
 use mercato_ledger::ChargeRequest;
 use mercato_net::ListenAddress;
 use mercato_query::render::append_lengths;
-use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::exchange::{Answer, Ask, exchange, parse};

@@ -1,10 +1,8 @@
 //! Rows of a view are paid once, whatever page, order or format asks for them again.
 
 use super::run::{FILE, RUN, VIEW, buy, credits, form, send, site, table};
-use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, now};
-use crate::site::browser::{Browser, EMAIL, bare_form};
-use crate::site::document::Document;
-use crate::site::{UNLIMITED, crawl};
+use crate::harness::{Answer, Ask, Site, city_columns};
+use crate::site::browser::{Browser, EMAIL};
 
 #[test]
 fn sells_rows_of_view_once_whatever_page_order_or_format() {
