@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -27,15 +26,16 @@ fn write(path: &Path, fields: &str, leaves: Vec<Leaf<'_>>) {
     let mut group = writer.next_row_group().unwrap();
     for leaf in leaves {
         let mut column = group.next_column().unwrap().unwrap();
-        match (column.untyped(), leaf) {
-            (ColumnWriter::ByteArrayColumnWriter(writer), Leaf::Bytes(values, defined, repeated)) => {
+        match leaf {
+            Leaf::Bytes(values, defined, repeated) => {
                 let values: Vec<ByteArray> = values.into_iter().map(|bytes| bytes.to_vec().into()).collect();
-                writer.write_batch(&values, Some(&defined), repeated.as_deref()).unwrap()
+                let typed = column.typed::<ByteArrayType>();
+                typed.write_batch(&values, Some(&defined), repeated.as_deref()).unwrap()
             }
-            (ColumnWriter::Int64ColumnWriter(writer), Leaf::Longs(values, defined, repeated)) => {
-                writer.write_batch(&values, Some(&defined), repeated.as_deref()).unwrap()
+            Leaf::Longs(values, defined, repeated) => {
+                let typed = column.typed::<Int64Type>();
+                typed.write_batch(&values, Some(&defined), repeated.as_deref()).unwrap()
             }
-            _ => panic!("another type than the schema has"),
         };
         column.close().unwrap();
     }
