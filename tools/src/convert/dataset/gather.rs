@@ -58,20 +58,6 @@ pub fn name_of(files: &[InputFile]) -> String {
     }
 }
 
-/// A warning for every name that another has in other letters.
-fn same_but_for_case<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
-    let mut seen: HashMap<String, &str> = HashMap::new();
-    let mut warnings = Vec::new();
-    for name in names {
-        let Some(first) = seen.insert(name.to_lowercase(), name) else { continue };
-        let (first, name) = (cut(first.to_owned(), 64), cut(name.to_owned(), 64));
-        warnings.push(format!(
-            "columns `{first}` and `{name}` differ only by case, and SQL engines take both for one: rename one in the source, or leave it out with --drop {name}"
-        ));
-    }
-    warnings
-}
-
 /// What is known while files are gathered.
 pub struct Gathering<'a> {
     conversion: &'a Conversion,
@@ -291,7 +277,6 @@ impl<'a> Gathering<'a> {
         let unseen = unseen.collect();
         joiner.add(&name, 0, unseen)?;
         let (columns, row_count) = joiner.finish();
-        self.warnings.extend(same_but_for_case(columns.iter().map(|column| column.spec.name.as_str())));
         let mut absent = Vec::new();
         if self.conversion.inherited_drop {
             absent.extend(self.conversion.drop.iter().filter(|name| !self.matched.contains(*name)).cloned());

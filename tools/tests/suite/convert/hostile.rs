@@ -206,6 +206,11 @@ fn signal_ends_conversion_at_any_moment() {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert!(sent.elapsed() < Duration::from_secs(5), "{signal} after {wait} ms: {:?}", sent.elapsed());
+        if output.status.success() {
+            // It ended between the look and the signal.
+            let _ = fs::remove_file(folder.path().join("in.mcol"));
+            continue;
+        }
         assert_eq!(output.status.code(), Some(1), "{signal} after {wait} ms");
         assert!(String::from_utf8(output.stderr).unwrap().contains("ended by a signal"));
         assert_eq!(names(folder.path()), ["in.parquet"], "{signal} after {wait} ms");

@@ -142,21 +142,6 @@ fn column_without_name_gets_number_and_warning() {
 }
 
 #[test]
-fn names_that_differ_only_by_case_are_warned_of() {
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), "a.csv", "Name,name,city\nx,y,Roma\n");
-    for options in [&["convert", "a.csv", "--preview"][..], &["convert", "a.csv"]] {
-        let report = cli::run(folder.path(), options);
-        let said = String::from_utf8([report.stdout, report.stderr].concat()).unwrap();
-        assert!(report.status.success() && said.contains("`Name` and `name` differ only by case"), "{said}");
-    }
-    assert_eq!(contents(&folder.path().join("a.mcol")).1, [r#"{"Name":"x","name":"y","city":"Roma"}"#]);
-    put(folder.path(), "b.csv", "name,city\nx,Roma\n");
-    let report = cli::run(folder.path(), &["convert", "b.csv"]);
-    assert!(!String::from_utf8(report.stderr).unwrap().contains("by case"));
-}
-
-#[test]
 fn zip_with_one_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let archive = |entries: &[(&str, &str)]| {
