@@ -73,7 +73,7 @@ fn errors_name_invalid_flags() {
     }
     check_refused(&["--charge-durability", "none"], &["power", "process"]);
     check_refused(&["--sign-up", "maybe"], &["open", "closed"]);
-    check_refused(&["--work-seconds", "-1"], &["0 to 3600"]);
+    check_refused(&["--work-seconds=-1"], &["0 to 3600"]);
     check_refused(&["--config", "/nonexistent/file.toml"], &["cannot read"]);
 }
 

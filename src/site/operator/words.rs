@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn translates_every_word_with_its_gaps() {
-        let same = ["server", "dataset", "account", "no", "file"];
+        let same = ["server", "dataset", "account", "no", "file", "id"];
         check(&OperatorWords::list(), &same);
     }
 }
