@@ -164,7 +164,7 @@ fn encodes_and_summarises_narrow_floats_at_their_width() {
         render_rows(Format::Csv, &table, &[0], &[0, 1, 2, 3, 4, 5], &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "c\r\n0.1\r\n16777216.0\r\nNaN\r\n\r\n-2.5e-7\r\nInfinity\r\n"
+            "\"c\"\r\n0.1\r\n16777216.0\r\nNaN\r\n\"\"\r\n-2.5e-7\r\nInfinity\r\n"
         );
         let mut out = Vec::new();
         render_rows(Format::Ndjson, &table, &[0], &[0, 2, 3], &mut out).unwrap();
