@@ -5,9 +5,9 @@ use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mercato_query::{NoSelections, QueryRequest, execute, plan};
-use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
+use mercato_query::{NoSelections, QueryRequest, execute, plan};
 use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
 use mercato_tools::convert::{Conversion, convert};
 use mercato_tools::interruption::Interruption;

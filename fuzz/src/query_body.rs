@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use mercato_query::QueryRequest;
 use mercato_format::ColumnKind;
+use mercato_query::QueryRequest;
 use serde_json::json;
 
 use crate::naive::{Cell, Condition, Filter, NaiveTable, rows};

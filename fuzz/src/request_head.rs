@@ -46,7 +46,8 @@ fn parse(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome
         match parser.advance() {
             Step::Ready => {
                 let request = parser.request().expect("it is ready");
-                let (is_last, head) = (!request.facts.fields.keep_alive, request.head.as_str().as_bytes().to_vec());
+                let (is_last, head) =
+                    (!request.facts.fields.keep_alive, request.head.as_str().as_bytes().to_vec());
                 outcome.requests.push((head, request.body.map(|body| body.bytes).unwrap_or_default()));
                 parser.next();
                 if is_last || outcome.requests.len() == REQUESTS_MAX {

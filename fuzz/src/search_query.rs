@@ -79,7 +79,7 @@ fn document<'d>([slug, english, italian, description, methodology]: &[&'d str; 5
         titles: vec![(Some(Language::English), english), (Some(Language::Italian), italian)],
         descriptions: vec![(None, description)],
         tags: description.split(' ').take(3).collect(),
-        columns: description.split(' ').map(|word| (word, *english)).collect(),
+        columns: description.split(' ').map(|word| (word, [*english, *italian])).collect(),
         methodology,
     }
 }

@@ -3,11 +3,9 @@
 
 use std::sync::LazyLock;
 
-use mercato_query::{
-    NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan,
-};
-use mercato_query::render::{Format, render_rows};
 use mercato_format::{FormatError, Table};
+use mercato_query::render::{Format, render_rows};
+use mercato_query::{NoSelections, Plan, QueryRequest, RowStream, SearchError, count_matches, execute, plan};
 
 use crate::checksum_fixup::mutate_below_checksums;
 use crate::table::files;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
 use mercato_tools::convert::inputs::InputFormat;
 use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
 use mercato_tools::convert::{Conversion, convert};

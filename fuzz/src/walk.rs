@@ -1,10 +1,10 @@
 //! Runs one request in all modes - page, stream, cursor walk, count - and compares the results.
 
-use mercato_query::{
-    NoSelections, Plan, QueryError, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
-};
-use mercato_query::render::{Format, render_rows};
 use mercato_format::Table;
+use mercato_query::render::{Format, render_rows};
+use mercato_query::{
+    Count, NoSelections, Plan, QueryError, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
+};
 
 /// Most pages of a cursor walk.
 const PAGES_MAX: usize = 80;
@@ -18,11 +18,13 @@ pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
             return Err(faults.len());
         }
         Err(QueryError::Format(error)) => panic!("a sound file: {error}"),
+        Err(QueryError::Stopped(stop)) => panic!("a search without a limit: {stop}"),
     };
     let page = execute(&plan, &NoSelections).expect("a sound file");
     assert!(page.rows.len() as u64 <= plan.limit());
     assert_eq!(page.total_rows, plan.total_rows());
-    assert_eq!(count_rows(&plan, &NoSelections).expect("a sound file"), page.rows.len() as u64);
+    let counted = count_rows(&plan, u64::MAX, &NoSelections).expect("a sound file");
+    assert_eq!(counted, Count::Exact(page.rows.len() as u64));
     let stream = streamed(&plan);
     assert_eq!(stream, page.rows, "a stream gives the rows of the page");
     check_print(&plan, &page.rows);
