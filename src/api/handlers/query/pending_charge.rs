@@ -6,7 +6,7 @@ use crate::api::books_errors::from_books;
 use std::sync::Arc;
 
 use mercato_base::clock::Moment;
-use mercato_ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
+use mercato_ledger::{ChargeError, ChargeRequest, Durable, Ledger, Pending, Receipt};
 use mercato_web::ApiError;
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
@@ -30,13 +30,21 @@ impl PendingCharge {
             None => Err(ApiError::internal("a charge was completed twice")),
         }
     }
+
+    /// Gives the credits back at once. Refused where nothing could be charged, which books on a database decide only now.
+    pub fn give_back(mut self) -> Result<(), ApiError> {
+        self.refund().map_err(from_books)
+    }
+
+    fn refund(&mut self) -> Result<(), ChargeError> {
+        let Some(receipt) = self.receipt.take() else { return Ok(()) };
+        self.ledger.refund(receipt.durable()?, self.at)?.durable()
+    }
 }
 
 impl Drop for PendingCharge {
     fn drop(&mut self) {
-        let Some(receipt) = self.receipt.take() else { return };
-        let refund = |receipt: Receipt| self.ledger.refund(receipt, self.at).and_then(Pending::durable);
-        if let Err(error) = receipt.durable().and_then(refund) {
+        if let Err(error) = self.refund() {
             tracing::error!(%error, "the charge of a failed answer is not refunded");
         }
     }

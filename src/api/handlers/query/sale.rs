@@ -171,7 +171,7 @@ impl<'o> Offer<'o> {
             return Ok(());
         }
         // Refused, because it cannot be paid. Where credits were bought in this moment, it is given back at once.
-        self.submit(rows, None).map(drop)
+        self.submit(rows, None)?.give_back()
     }
 
     /// The query that the page answers.
