@@ -212,11 +212,6 @@ fn database(url: &Secret) -> Result<DatabaseAddress, StartError> {
 }
 
 impl Running {
-    /// The bound address of the public listener.
-    pub fn public_address(&self) -> &ListenAddress {
-        self.public.net().address()
-    }
-
     /// The address and port of the public API.
     pub fn public_socket(&self) -> Option<SocketAddr> {
         match self.public.net().address() {
