@@ -65,16 +65,10 @@ pub enum StartError {
     },
     /// A part cannot be had.
     #[error("{part}: {reason}")]
-    Part {
-        /// Which part.
-        part: &'static str,
-        /// The reason.
-        reason: String,
-    },
+    Part { part: &'static str, reason: String },
     /// A listener cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
         address: ListenAddress,
         /// The error of the system.
         source: io::Error,

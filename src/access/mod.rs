@@ -40,7 +40,6 @@ use mercato_ledger::{
 use meter::{Meter, MeterTable};
 use others::Others;
 
-/// Limit of tracked keys.
 const TRACKED_KEYS_MAX: usize = mercato_ledger::limits::KEYS_MAX;
 /// Counters written in one round of the flusher.
 const COUNTERS_PER_ROUND_MAX: usize = 4_096;
@@ -149,7 +148,6 @@ impl AccessControl {
         };
     }
 
-    /// Authenticates a presented key.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
         let caller = self.find_caller(presented)?;
         caller.use_key(now)?;

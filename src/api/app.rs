@@ -23,7 +23,6 @@ use mercato_search::Search;
 
 /// The parts of a running server.
 pub struct App {
-    /// The catalog.
     pub catalog: Arc<Catalog>,
     /// Search over the catalog.
     pub search: Arc<Search>,
@@ -49,7 +48,6 @@ pub struct App {
     pub selections: Arc<SelectionCache>,
     /// Counters for the operator.
     pub metrics: Metrics,
-    /// Trusted proxies.
     pub trusted_proxies: TrustedProxies,
     /// Documents about the server.
     pub documents: Documents,

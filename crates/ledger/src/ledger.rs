@@ -73,9 +73,7 @@ pub struct LedgerStats {
     pub entries: u64,
     /// Operations since the start.
     pub operations: u64,
-    /// Reservations that are open.
     pub open_reservations: u64,
-    /// Accounts.
     pub accounts: usize,
     /// Keys, revoked ones included.
     pub keys: usize,

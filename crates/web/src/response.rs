@@ -27,7 +27,6 @@ pub trait Durable: Send {
     fn then(self: Box<Self>, next: Box<dyn FnOnce(Result<(), ApiError>) + Send>);
 }
 
-/// The body.
 pub(crate) enum Body {
     /// JSON up to and including `data` or `error`; the tail with `meta` is added when the response is sent.
     Envelope(ResponseBuffer),
@@ -50,7 +49,6 @@ pub struct MetaExtras {
     pub warnings: Vec<String>,
 }
 
-/// A response.
 pub struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,

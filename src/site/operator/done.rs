@@ -22,7 +22,6 @@ pub enum Done {
     Limited,
     /// A key was revoked.
     Revoked,
-    /// Sessions were ended.
     SessionsEnded,
     /// An account was closed.
     Closed,

@@ -57,7 +57,6 @@ pub struct KeyLine {
 }
 
 impl KeyLine {
-    /// A key as text.
     pub fn of(app: &App, operator: &OperatorVisit, key: &KeyView, now: Moment) -> Self {
         let (common, numbers) = (operator.common, operator.visit.numbers);
         Self {

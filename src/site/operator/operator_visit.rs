@@ -20,7 +20,6 @@ use mercato_web::{ApiError, ErrorKind, Response, random_bytes, validation_error}
 
 /// Length of the number of a form.
 const FORM_NUMBER_BYTES_MAX: usize = 64;
-/// Name of the cookie.
 const COOKIE: &str = "operator";
 /// Name of the parameter with the page behind a sign-in.
 pub const NEXT: &str = "next";
@@ -33,7 +32,6 @@ pub const ONCE: &str = "once";
 
 /// A visit of the operator.
 pub struct OperatorVisit {
-    /// The visit.
     pub visit: Visit,
     /// The words of these pages.
     pub words: &'static OperatorWords,
@@ -71,7 +69,6 @@ pub struct Head {
     pub notice: Option<&'static str>,
     /// The fault of a refused form that the page no longer shows.
     pub problem: Option<String>,
-    /// The words.
     pub words: &'static OperatorWords,
 }
 

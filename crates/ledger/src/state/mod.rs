@@ -44,9 +44,7 @@ pub use payload::{Read, Written, read_batch};
 pub struct Account {
     pub record: AccountRecord,
     pub reserved: u64,
-    /// Its open reservations.
     pub open: BTreeSet<ReservationId>,
-    /// When it was closed.
     pub closed_at: Option<Moment>,
     /// How often it was changed, where several servers change it; else zero.
     pub version: u64,

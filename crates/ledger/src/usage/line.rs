@@ -13,7 +13,6 @@ use mercato_base::clock::UtcDay;
 pub struct Usage {
     /// Responses.
     pub requests: u64,
-    /// Rows in them.
     pub rows: u64,
     /// Credits that they cost.
     pub credits: u64,
@@ -22,7 +21,6 @@ pub struct Usage {
 /// A request for the usage of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsageQuery {
-    /// The account.
     pub account: AccountId,
     /// UTC days, today included; at most `USAGE_DAYS_MAX`.
     pub days: u32,
@@ -35,7 +33,6 @@ pub struct UsageQuery {
 /// The usage of a dataset on a day, with one key or with all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageLine {
-    /// The UTC day.
     pub day: UtcDay,
     /// The key that was used; nothing in the sum of all keys.
     pub key: Option<KeyId>,
@@ -43,7 +40,6 @@ pub struct UsageLine {
     pub dataset: String,
     /// Responses.
     pub requests: u64,
-    /// Rows in them.
     pub rows: u64,
     /// Credits that they cost.
     pub credits: u64,

@@ -24,15 +24,12 @@ use mercato_web::ApiError;
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
 pub struct Buyer<'b> {
-    /// The account.
     pub account: &'b AccountHandle,
     /// The key of a program; nothing for a person who is signed in.
     pub key: Option<&'b KeyHandle>,
     /// Under which the same request is paid once.
     pub idempotency_key: Option<&'b str>,
-    /// The request.
     pub request_id: &'b str,
-    /// When.
     pub at: Moment,
 }
 

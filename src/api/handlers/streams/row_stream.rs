@@ -60,7 +60,6 @@ impl StreamBody for RowEvents {
 }
 
 impl RowEvents {
-    /// Sends every row.
     fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
         let table = &self.version.table;
         self.work.renew();

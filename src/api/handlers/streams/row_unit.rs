@@ -26,7 +26,6 @@ pub(super) struct RowUnit<'p, 't> {
 /// The encoder of the rows of a stream.
 #[derive(Clone)]
 pub(super) enum Printer<'t> {
-    /// Text in a format.
     Text(Format, Arc<Combinations>),
     /// Record batches behind a schema.
     Arrow(Arc<ArrowEncoder<'t>>),

@@ -23,7 +23,6 @@ struct CreatedPage {
     keys: String,
 }
 
-/// The page.
 pub fn page(request: &Incoming, area: &Area, created: &CreatedKey) -> Result<Response, ApiError> {
     let key = created.plain.reveal();
     let page = CreatedPage {

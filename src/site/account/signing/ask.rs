@@ -12,7 +12,6 @@ pub struct Ask {
     pub before: String,
     /// The contact.
     pub link: Option<Link>,
-    /// Behind it.
     pub behind: String,
 }
 

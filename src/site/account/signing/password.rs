@@ -12,7 +12,6 @@ use mercato_web::{ApiError, random_bytes};
 
 /// Why a form with a password comes back.
 pub struct Refused {
-    /// The status.
     pub status: u16,
     /// The message.
     pub text: String,

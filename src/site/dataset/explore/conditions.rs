@@ -141,7 +141,6 @@ impl Condition {
         Some(Self { name: name.to_owned(), column: Some(column), code, value })
     }
 
-    /// Its column.
     pub(super) fn meta<'t>(&self, table: &'t Table) -> Option<&'t ColumnMeta> {
         table.columns().get(self.column?)
     }

@@ -28,7 +28,6 @@ pub(super) struct View {
 /// How many rows a view has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// The exact number.
     Exact(u64),
     /// More than are counted for everybody.
     Many {

@@ -138,7 +138,6 @@ pub struct Secret<'s> {
 }
 
 impl<'s> Secret<'s> {
-    /// A new key.
     pub fn key(operator: &OperatorVisit, name: &'s str, key: &'s str) -> Self {
         Self { said: operator.words.key_said, name, secret: key, link: None }
     }

@@ -28,7 +28,6 @@ use mercato_web::{ApiError, ErrorKind, Response};
 
 /// Days of the usage that the page shows.
 const USAGE_DAYS: u32 = 30;
-/// Entries of one page.
 const ENTRIES_PER_PAGE: usize = 20;
 /// Datasets of the usage that the page shows.
 const USAGE_LINES_MAX: usize = 20;

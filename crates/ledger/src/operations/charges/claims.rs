@@ -48,7 +48,6 @@ impl Operation for PaidAmong<'_> {
 /// Whether an idempotency key has paid already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claimed {
-    /// It is new.
     No,
     /// The same request has paid.
     Yes,

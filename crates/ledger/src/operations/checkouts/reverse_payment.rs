@@ -44,7 +44,6 @@ pub enum Reversed {
     Kept,
     /// The credits of the payment are as they should be.
     Settled {
-        /// The account.
         account: AccountId,
         /// By how much its balance changed; zero when everything was spent.
         change: i64,

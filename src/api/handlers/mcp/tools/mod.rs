@@ -37,7 +37,6 @@ const NAMES_SHOWN_MAX: usize = 50;
 /// The list of tools, as clients get it.
 const LIST: &str = include_str!("tools.json");
 
-/// A tool.
 pub(super) struct Tool {
     name: &'static str,
     run: fn(&App, &mut Incoming, Arguments) -> Result<Output, ApiError>,
