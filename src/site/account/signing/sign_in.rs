@@ -13,7 +13,6 @@ use super::mails::{self, Purpose};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
-use crate::access::SignInRefusal;
 use crate::api::{App, Incoming, from_books};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
@@ -26,6 +25,7 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
 use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
+use mercato_people::SignInRefusal;
 use mercato_web::{ApiError, Response, random_bytes};
 
 /// Name of the parameter that says where a sign-in leads.
