@@ -48,8 +48,8 @@ impl Shared {
             open_reservations: self.status.open_reservations.load(Ordering::Relaxed),
             accounts,
             keys,
-            group_sizes: self.status.group_sizes.read(),
-            sync_micros: self.status.sync_micros.read(),
+            group_sizes: self.status.group_sizes.clone(),
+            sync_seconds: self.status.sync_seconds.clone(),
             database: None,
         }
     }

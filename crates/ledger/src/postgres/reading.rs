@@ -172,8 +172,8 @@ impl Core {
             open_reservations: self.live.len() as u64,
             accounts,
             keys,
-            group_sizes: status.group_sizes.read(),
-            sync_micros: status.sync_micros.read(),
+            group_sizes: status.group_sizes.clone(),
+            sync_seconds: status.sync_seconds.clone(),
             database: Some(self.database_stats()),
         }
     }
