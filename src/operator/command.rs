@@ -8,14 +8,14 @@ use super::key_commands::change;
 use super::relation_commands::finite;
 use mercato_ledger::Change;
 
-/// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
+/// A command. As JSON: `{"command":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
-    tag = "order",
+    tag = "command",
     rename_all = "camelCase",
     rename_all_fields = "camelCase",
     deny_unknown_fields,
-    expecting = "an order such as {\"order\":\"verify\"}"
+    expecting = "a command such as {\"command\":\"verify\"}"
 )]
 pub enum OperatorCommand {
     /// Creates an account without credits.
@@ -272,13 +272,13 @@ mod tests {
             assert_eq!(serde_json::from_str::<OperatorCommand>(&text).unwrap(), command, "{text}");
         }
         for wrong in [
-            r#"{"order":"verify","extra":1}"#,
-            r#"{"order":"dropEverything"}"#,
-            r#"{"order":"buyCredits","account":"acc_1","credits":-5}"#,
-            r#"{"order":"buyCredits","account":"acc_1","credits":5,"cent":1}"#,
-            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":null}"#,
-            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":1e999}"#,
-            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":"nan"}"#,
+            r#"{"command":"verify","extra":1}"#,
+            r#"{"command":"dropEverything"}"#,
+            r#"{"command":"buyCredits","account":"acc_1","credits":-5}"#,
+            r#"{"command":"buyCredits","account":"acc_1","credits":5,"cent":1}"#,
+            r#"{"command":"addRelation","from":"a","to":"b","type":"x","weight":null}"#,
+            r#"{"command":"addRelation","from":"a","to":"b","type":"x","weight":1e999}"#,
+            r#"{"command":"addRelation","from":"a","to":"b","type":"x","weight":"nan"}"#,
         ] {
             assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-const COMMANDS_PATH: &str = "/admin/v1/orders";
+const COMMANDS_PATH: &str = "/admin/v1/commands";
 const RELOAD_PATH: &str = "/admin/v1/catalog/reload";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
