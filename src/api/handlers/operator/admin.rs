@@ -20,11 +20,18 @@ pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/commands", Gu
 fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let command: OperatorCommand = request.read_json()?;
-    let (now, request_id) = (request.now(), request.request_id().to_owned());
-    let random = random_bytes()?;
-    let payments = Some(&*app.payments);
-    let answer = command.execute(&Context { ledger: &app.ledger, payments, now, request_id, random })?;
-    Response::data(&answer)
+    Response::data(&command.execute(&command_context(app, request)?)?)
+}
+
+/// The context of a command that came with this request.
+pub fn command_context<'a>(app: &'a App, request: &Incoming) -> Result<Context<'a>, ApiError> {
+    Ok(Context {
+        ledger: &app.ledger,
+        payments: Some(&app.payments),
+        now: request.now(),
+        request_id: request.request_id().to_owned(),
+        random: random_bytes()?,
+    })
 }
 
 impl From<CommandError> for ApiError {

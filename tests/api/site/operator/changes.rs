@@ -66,7 +66,10 @@ fn leaves_same_entries_as_commands() {
         let id = entry.as_object_mut().unwrap().remove("requestId").unwrap();
         (entry, id.as_str().unwrap().starts_with("INV-"))
     };
-    assert_eq!(by_page.iter().map(plain).collect::<Vec<_>>(), by_command.iter().map(plain).collect::<Vec<_>>());
+    assert_eq!(
+        by_page.iter().map(plain).collect::<Vec<_>>(),
+        by_command.iter().map(plain).collect::<Vec<_>>()
+    );
     assert_eq!((by_page.len(), &by_page[1]["requestId"]), (3, &"INV-7".into()));
 
     let again = operator.fill_in(
