@@ -104,12 +104,12 @@ fn rejects_command_with_duplicate_field() {
     let site = Site::with_cities();
     site.paying_key(10);
     let token = format!("Bearer {}", site.admin_token());
-    for order in [
-        r#"{"order": "buyCredits", "account": "acc_1", "credits": 1, "credits": 1000}"#,
-        r#"{"order": "buyCredits", "order": "grantCredits", "account": "acc_1", "credits": 1}"#,
+    for command in [
+        r#"{"command": "buyCredits", "account": "acc_1", "credits": 1, "credits": 1000}"#,
+        r#"{"command": "buyCredits", "command": "grantCredits", "account": "acc_1", "credits": 1}"#,
     ] {
-        let ask = Ask::post("/admin/v1/orders", order).header("Authorization", &token);
-        assert_eq!(exchange(site.admin_address(), &ask).status, 400, "{order}");
+        let ask = Ask::post("/admin/v1/commands", command).header("Authorization", &token);
+        assert_eq!(exchange(site.admin_address(), &ask).status, 400, "{command}");
     }
     assert_eq!(site.running().app().ledger.accounts()[0].credits(), 10);
 }

@@ -82,7 +82,7 @@ impl Overview {
                 minute: admission.minute.map(|standing| Limit::new(standing, now)),
                 day: admission.day.map(|standing| Limit::new(standing, now)),
             },
-            keys: view.keys.iter().map(|key| Key::of(books, key, now)).collect(),
+            keys: view.keys.iter().map(|key| Key::new(books, key, now)).collect(),
         }
     }
 }
@@ -137,7 +137,7 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         from: first.to_string(),
         to: today.to_string(),
         totals,
-        usage: lines.iter().map(UsageDay::of).collect(),
+        usage: lines.iter().map(UsageDay::from).collect(),
     })
 }
 

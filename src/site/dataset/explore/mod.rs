@@ -6,6 +6,7 @@
 
 pub(super) mod address;
 mod conditions;
+mod filters;
 mod form;
 mod hints;
 mod notation;
