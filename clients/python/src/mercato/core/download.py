@@ -1,5 +1,7 @@
-"""A whole version as a file, checked before it gets its name. It is resumed by range, also by a later call; a file without
-ranges begins anew, and is paid once under its key."""
+"""A whole version as a file, checked before it gets its name.
+
+It is resumed by range, also by a later call. A file without ranges begins anew, and is paid once under its key.
+"""
 
 from __future__ import annotations
 
