@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::access::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
+use mercato_people::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
 use mercato_web::{ApiError, Match, OwnHeaders, push_field};
 
 pub type Incoming = mercato_web::Incoming<RequestContext>;

@@ -86,7 +86,9 @@ fn counts_responses_by_route_and_status() {
     site.query("cities", &site.paying_key(10), r#"{"limit": 2}"#);
     site.get("/nowhere");
     let answer = exchange(site.admin_address(), &Ask::get("/metrics"));
-    assert!(answer.header("Content-Type").unwrap().starts_with("text/plain; version=0.0.4"));
+    assert!(
+        answer.header("Content-Type").unwrap().starts_with("application/openmetrics-text; version=1.0.0")
+    );
     site.wait_for_metrics(&[
         "mercato_requests_total{route=\"/api/v1/datasets/{slug}/query\",status=\"200\"} 1",
         "mercato_requests_total{route=\"none\",status=\"404\"} 1",

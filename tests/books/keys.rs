@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato_ledger::Ledger;
+use mercato_people::{AccessControl, KeyRefusal, RateLimits};
 
 use crate::desk::{Desk, customer, noon};
 

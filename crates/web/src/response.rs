@@ -36,8 +36,8 @@ pub(crate) enum Body {
     Absent,
     /// Written piece by piece after the head; `length` is the number of its bytes, where that is known.
     Stream { body: Box<dyn StreamBody>, length: Option<u64> },
-    /// No body, but its length: the response to `HEAD` of a stream.
-    Described(u64),
+    /// No body, but its length, where that is known: the response to `HEAD` of a stream.
+    Described(Option<u64>),
 }
 
 /// The fields of `meta` beyond the three of every response.
@@ -117,7 +117,7 @@ impl Response {
     }
 
     /// The head of a streamed response.
-    pub fn described(content_type: &'static str, length: u64) -> Self {
+    pub fn described(content_type: &'static str, length: Option<u64>) -> Self {
         Self::of(200, Body::Described(length)).with_header("Content-Type", content_type)
     }
 

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use mercato::access::{AccessControl, Admission, RateLimits, RateReason, RateRefusal, Subject};
 use mercato_base::clock::{Clock, Moment, TestClock};
 use mercato_ledger::Health;
+use mercato_people::{AccessControl, Admission, RateLimits, RateReason, RateRefusal, Subject};
 
 use super::proxy::Proxy;
 use super::{Place, SECOND, socket, until};

@@ -46,16 +46,22 @@ pub struct UsageLine {
 }
 
 impl Usage {
-    pub fn add(&mut self, other: Usage) {
-        self.requests = self.requests.saturating_add(other.requests);
-        self.rows = self.rows.saturating_add(other.rows);
-        self.credits = self.credits.saturating_add(other.credits);
+    /// The sum; `None` where a number has no room.
+    pub fn plus(self, other: Usage) -> Option<Usage> {
+        Some(Usage {
+            requests: self.requests.checked_add(other.requests)?,
+            rows: self.rows.checked_add(other.rows)?,
+            credits: self.credits.checked_add(other.credits)?,
+        })
     }
 
-    pub fn subtract(&mut self, other: Usage) {
-        self.requests = self.requests.saturating_sub(other.requests);
-        self.rows = self.rows.saturating_sub(other.rows);
-        self.credits = self.credits.saturating_sub(other.credits);
+    /// The difference; `None` where more is taken away than was counted.
+    pub fn minus(self, other: Usage) -> Option<Usage> {
+        Some(Usage {
+            requests: self.requests.checked_sub(other.requests)?,
+            rows: self.rows.checked_sub(other.rows)?,
+            credits: self.credits.checked_sub(other.credits)?,
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! The same for the API and for pages. Depends on who pays, not on how they were recognised or what the rows are printed as.
 
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::books_errors::from_books;
 use crate::api::context::Incoming;
@@ -18,6 +17,7 @@ use mercato_ledger::{
     AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows,
     Viewed,
 };
+use mercato_people::Caller;
 use mercato_query::{Count, Page, QueryRequest};
 use mercato_web::ApiError;
 

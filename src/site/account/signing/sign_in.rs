@@ -14,7 +14,6 @@ use super::next::{NEXT, leading_on, target};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
-use crate::access::SignInRefusal;
 use crate::api::{App, Incoming, from_books};
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
@@ -25,6 +24,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
 use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
+use mercato_people::SignInRefusal;
 use mercato_web::{ApiError, Response, random_bytes};
 
 const NOTICES: [Done; 7] = [

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use super::client_block::client_block;
+use crate::client_block::client_block;
 
 /// Trusted proxy networks in the configuration.
 const TRUSTED_PROXIES_MAX: usize = 64;

@@ -4,7 +4,7 @@
 
 use super::meter::Meter;
 use super::sharing::ASKS_PER_REQUEST;
-use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
+use crate::limits::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use mercato_base::clock::Moment;
 
 /// Rate limits of a key or an address. Zero lifts a limit.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::meter::METER_SHARDS;
+use crate::access::meter::METER_SHARDS;
 use mercato_ledger::{AccountId, KeyId};
 
 /// The unit whose concurrent requests are counted together.
