@@ -14,6 +14,7 @@ pub mod column;
 pub mod encode;
 pub mod error;
 mod file;
+pub mod fsst;
 pub mod limits;
 pub mod order;
 pub mod outline;

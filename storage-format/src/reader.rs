@@ -10,6 +10,7 @@ use crate::column::view::{ColumnSections, ColumnView};
 use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
+use crate::fsst::Symbols;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::mapped_file::MappedFile;
@@ -38,6 +39,8 @@ pub struct Table {
     sections: Vec<ColumnSections>,
     /// The encoded texts of narrow floats, by column, filled at the first access.
     narrow_texts: Vec<OnceLock<NarrowFloatTexts>>,
+    /// The symbols of texts, by column, decoded at the first access.
+    pub(crate) symbols: Vec<OnceLock<Option<Box<Symbols>>>>,
     by_name: std::collections::HashMap<String, usize>,
     rows: u32,
 }
@@ -98,7 +101,8 @@ impl Table {
             columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
         let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
         let narrow_texts = columns.iter().map(|_| OnceLock::new()).collect();
-        let table = Table { bytes, header, records, columns, sections, narrow_texts, by_name, rows };
+        let symbols = columns.iter().map(|_| OnceLock::new()).collect();
+        let table = Table { bytes, header, records, columns, sections, narrow_texts, symbols, by_name, rows };
         table.check_file_sections()?;
         for column in 0..table.columns.len() {
             table.stored_column(column)?;

@@ -1,24 +1,32 @@
 //! Builds a column from its sections, and checks that the length of each fits the row count.
 
 use crate::array::UintArray;
+use crate::column::texts::SymbolsSection;
 use crate::column::{
     ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
     ZONE_ROWS, Zones,
 };
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::{FormatError, Place, corrupt};
+use crate::fsst::SYMBOLS_SECTION_BYTES_MAX;
 use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
 use crate::reader::Table;
 use crate::schema::ColumnKind;
 use crate::section::{SectionKind, SectionRecord};
 
 /// The directory records of one column, by kind.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ColumnSections {
     records: [Option<u32>; COLUMN_KINDS],
 }
 
-const COLUMN_KINDS: usize = SectionKind::ConstantCodes as usize - SectionKind::Codes as usize + 1;
+impl Default for ColumnSections {
+    fn default() -> ColumnSections {
+        ColumnSections { records: [None; COLUMN_KINDS] }
+    }
+}
+
+const COLUMN_KINDS: usize = SectionKind::Symbols as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
     /// The entry for a section kind; `None` for a kind of the whole file.
@@ -149,10 +157,24 @@ impl<'a> ColumnView<'a> {
             rows,
             offsets: self.array(SectionKind::TextOffsets)?,
             bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
-            padded: self.padded(SectionKind::TextBytes, TEXT_PADDING)?,
+            bytes: self.padded(SectionKind::TextBytes, 0)?,
+            symbols: self.symbols()?,
             order: self.order()?,
             zones: self.zones()?,
         })
+    }
+
+    fn symbols(&self) -> Result<SymbolsSection<'a>, FormatError> {
+        let kind = SectionKind::Symbols;
+        let decoded = self.table.symbols.get(self.number as usize);
+        match self.record(kind).zip(decoded) {
+            Some((record, decoded)) if record.len <= SYMBOLS_SECTION_BYTES_MAX => {
+                Ok(SymbolsSection { decoded, bytes: self.padded(kind, 0)?, checksum: record.checksum })
+            }
+            found => {
+                Err(self.refuse(kind, SYMBOLS_SECTION_BYTES_MAX, found.map_or(0, |(record, _)| record.len)))
+            }
+        }
     }
 
     fn order(&self) -> Result<RowOrder<'a>, FormatError> {

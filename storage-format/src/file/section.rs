@@ -22,7 +22,7 @@ pub enum SectionKind {
     SourceSchema = 3,
     /// XXH3 of every block of every section.
     BlockChecksums = 4,
-    /// Offset of each chunk of rows in each export format. Since minor version 1.
+    /// Offset of each chunk of rows in each export format.
     RenderedLengths = 5,
     /// Dictionary code of every row.
     Codes = 16,
@@ -52,19 +52,21 @@ pub enum SectionKind {
     TextOffsets = 28,
     /// Offset of each chunk's texts.
     TextBases = 29,
-    /// JSON texts of the rows.
+    /// Packed texts of the rows.
     TextBytes = 30,
     /// First rank of the run of each row's text.
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
     Zones = 32,
-    /// Statistics of the column. Since minor version 1.
+    /// Statistics of the column.
     Statistics = 33,
-    /// Replaces the codes when every row has code 0. Since minor version 2.
+    /// Replaces the codes when every row has code 0.
     ConstantCodes = 34,
+    /// The symbols that texts are packed with.
+    Symbols = 50,
 }
 
-const KINDS: [SectionKind; 24] = [
+const KINDS: [SectionKind; 25] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -89,6 +91,7 @@ const KINDS: [SectionKind; 24] = [
     SectionKind::Zones,
     SectionKind::Statistics,
     SectionKind::ConstantCodes,
+    SectionKind::Symbols,
 ];
 
 impl SectionKind {
@@ -126,16 +129,7 @@ impl SectionKind {
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
             SectionKind::ConstantCodes => "constant_codes",
-        }
-    }
-
-    /// Minor version of the first reader that knows the kind.
-    #[must_use]
-    pub fn minimal_minor(self) -> u16 {
-        match self {
-            SectionKind::ConstantCodes => 2,
-            kind if kind.is_optional() => 1,
-            _ => 0,
+            SectionKind::Symbols => "symbols",
         }
     }
 

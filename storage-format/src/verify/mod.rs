@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn verifies_each_column_section_once() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1_1.mcol");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1.mcol");
         let table = Table::open(&golden).unwrap();
         let mut passed = 0;
         for column in 0..table.columns().len() {

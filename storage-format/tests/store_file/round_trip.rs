@@ -75,7 +75,7 @@ fn stored_json(table: &Table, column: usize, row: u32) -> String {
         ColumnData::Dictionary(data) => {
             String::from_utf8(data.json.get(data.codes.get(row as usize).unwrap()).unwrap().to_vec()).unwrap()
         }
-        ColumnData::Texts(data) => String::from_utf8(data.json(row).unwrap().to_vec()).unwrap(),
+        ColumnData::Texts(data) => String::from_utf8(data.json(row).unwrap()).unwrap(),
         ColumnData::Numbers(data) => {
             let stored = if data.width == 16 {
                 data.values.get_wide(row as usize)

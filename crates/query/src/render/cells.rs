@@ -1,9 +1,9 @@
-//! The cells of one column for a batch of rows. A cell whose encoded form is stored in the file is a span of the file;
-//! numbers of packed columns are encoded while they are gathered.
+//! The cells of one column for a batch of rows. An entry of a dictionary is a span of the file; numbers are encoded and
+//! texts unpacked while they are gathered.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table, Texts};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table};
 
 use crate::render::numbers::{encode_numbers, encode_wide, gather_numbers};
 use crate::render::row_writer::CellText;
@@ -22,8 +22,8 @@ pub(crate) struct CellEncoder<'t> {
 pub(crate) enum Cells<'t> {
     /// Spans of the file, and their total length.
     Stored { bytes: &'t [u8], spans: Spans, total: usize },
-    /// Spans of the file or, as soon as one cell needs another form, spans of `made`.
-    Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
+    /// Spans of unpacked JSON texts or, as soon as one cell needs another form, spans of `made`.
+    Texts { json: Vec<u8>, made: Vec<u8>, spans: Spans },
     /// Numbers, encoded while gathered.
     Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
     /// Cells of joined columns.
@@ -51,12 +51,7 @@ impl<'t> CellEncoder<'t> {
                 let bytes = csv.unwrap_or(column.json).padded_bytes();
                 Cells::Stored { bytes, spans: Vec::new(), total: 0 }
             }
-            ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
-                Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
-            }
-            ColumnData::Texts(column) => {
-                Cells::Stored { bytes: column.padded_bytes(), spans: Vec::new(), total: 0 }
-            }
+            ColumnData::Texts(_) => Cells::Texts { json: Vec::new(), made: Vec::new(), spans: Vec::new() },
             ColumnData::Numbers(_) => {
                 Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
             }
@@ -81,25 +76,16 @@ impl<'t> CellEncoder<'t> {
                 *total = found.total;
                 found.lies_in(bytes).then_some(found.hidden)
             }
-            (ColumnData::Texts(column), Cells::Stored { bytes, spans, total }) => {
-                text_spans(column, rows, spans)?;
-                if !inside(bytes, spans) {
-                    return None;
+            (ColumnData::Texts(column), Cells::Texts { json, made, spans }) => {
+                made.clear();
+                column.unpack_rows(rows, json, spans)?;
+                match self.text {
+                    CellText::Json => {}
+                    CellText::Csv if column.csv_plain => strip_quotes(json, column.null_count > 0, spans)?,
+                    CellText::Csv => csv_forms(json, spans, made)?,
                 }
-                fetch_far(bytes, spans, rows);
-                if self.text == CellText::Csv {
-                    strip_quotes(bytes, column.null_count > 0, spans)?;
-                }
-                *total = total_of(spans);
+                json.extend_from_slice(&[0; TEXT_PADDING]);
                 Some(0)
-            }
-            (ColumnData::Texts(column), Cells::Mixed { bytes, made, spans }) => {
-                text_spans(column, rows, spans)?;
-                if !inside(bytes, spans) {
-                    return None;
-                }
-                fetch_far(bytes, spans, rows);
-                csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
             (ColumnData::Numbers(column), Cells::Encoded { values, valid, made, spans }) => {
                 spans.clear();
@@ -123,20 +109,6 @@ impl<'t> CellEncoder<'t> {
         let pairs = values.iter().zip(valid);
         pairs.filter(|(value, valid)| **valid && !f64::from_bits(value.cast_unsigned()).is_finite()).count()
             as u64
-    }
-}
-
-/// Whether every cell lies within its section, without the padding.
-fn inside(bytes: &[u8], spans: &[(usize, usize)]) -> bool {
-    let end_max = bytes.len().saturating_sub(TEXT_PADDING);
-    spans.iter().all(|(start, end)| start <= end && *end <= end_max)
-}
-
-/// Prefetches texts that lie far apart, so that their cache misses overlap.
-fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
-    if is_contiguous(rows).is_none() {
-        let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
-        std::hint::black_box(touched);
     }
 }
 
@@ -240,22 +212,8 @@ pub(crate) fn entry_span(
     Some((start as usize, end as usize))
 }
 
-/// Spans of the JSON texts; `None` when the file is damaged.
-fn text_spans(column: &Texts<'_>, rows: &[u32], spans: &mut Spans) -> Option<()> {
-    spans.clear();
-    spans.reserve(rows.len());
-    if let Some(first) = is_contiguous(rows) {
-        return column.spans(first, rows.len(), spans);
-    }
-    for row in rows {
-        let (start, end) = column.span(*row)?;
-        spans.push((usize::try_from(start).ok()?, usize::try_from(end).ok()?));
-    }
-    Some(())
-}
-
 /// Strips the quotes of texts that need none in CSV; null becomes empty.
-fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
+fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<()> {
     for (start, end) in spans {
         if nulls && bytes.get(*start) != Some(&b'"') {
             *end = *start;
@@ -265,14 +223,13 @@ fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
             return None;
         }
     }
-    Some(0)
+    Some(())
 }
 
 /// The CSV forms of texts. A text without JSON escapes is its own CSV form, with or without its quotes. If one text
 /// needs another form, all texts of the batch are copied.
-fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u8>) -> Option<u64> {
-    made.clear();
-    let marks = if contiguous { marks_of_stretch(bytes, spans)? } else { marks_of_each(bytes, spans)? };
+fn csv_forms(bytes: &[u8], spans: &mut Spans, made: &mut Vec<u8>) -> Option<()> {
+    let marks = marks_of(bytes, spans)?;
     let makes = marks.contains(&Mark::Escape);
     for ((start, end), mark) in spans.iter_mut().zip(marks) {
         let json = bytes.get(*start..*end)?;
@@ -296,7 +253,7 @@ fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u
     if makes {
         made.extend_from_slice(&[0; TEXT_PADDING]);
     }
-    Some(0)
+    Some(())
 }
 
 /// Characters of a JSON text that matter in CSV. Quotes and line ends are escapes in JSON.
@@ -307,8 +264,8 @@ enum Mark {
     Escape,
 }
 
-/// One search over contiguous texts.
-fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
+/// One search over texts that lie one behind the other.
+fn marks_of(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
     let mut marks = vec![Mark::Clean; spans.len()];
     let (Some((first, _)), Some((_, last))) = (spans.first(), spans.last()) else { return Some(marks) };
     let mut cells = spans.iter().zip(&mut marks);
@@ -328,10 +285,6 @@ fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>>
     Some(marks)
 }
 
-fn marks_of_each(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
-    spans.iter().map(|(start, end)| Some(mark_of(bytes.get(*start..*end)?))).collect()
-}
-
 fn mark_of(json: &[u8]) -> Mark {
     match memchr::memchr2(b',', b'\\', json) {
         None => Mark::Clean,
@@ -344,8 +297,8 @@ impl Cells<'_> {
     /// The bytes that hold the cells, padded by [`TEXT_PADDING`] bytes; the span of each cell; their total length.
     pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)], usize) {
         match self {
-            Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
-            Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
+            Cells::Texts { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
+            Cells::Texts { json, spans, .. } => (json, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total } => (bytes, spans, *total),
             Cells::Encoded { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),

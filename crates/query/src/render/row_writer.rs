@@ -111,7 +111,7 @@ impl<'t> RowWriter<'t> {
             before_cell.extend(separators.next());
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
                 Some(joined) => (Source::Joined(joined.encoder(table)?), joined.columns.len()),
-                None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
+                None => (Source::Column(Box::new(CellEncoder::new(table, *column, layout.text)?)), 1),
             };
             sources.push(source);
             separators.by_ref().take(width.saturating_sub(1)).for_each(drop);
@@ -207,7 +207,7 @@ struct Pieces {
 
 /// The source of a column of cells.
 enum Source<'t> {
-    Column(CellEncoder<'t>),
+    Column(Box<CellEncoder<'t>>),
     Joined(JoinedEncoder<'t>),
 }
 

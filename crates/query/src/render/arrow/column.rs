@@ -73,7 +73,7 @@ impl<'t> Column<'t> {
     /// Bytes that the plain texts of rows have at most; `None` when the file is damaged.
     pub(super) fn text_bytes(&self, rows: &[u32]) -> Option<usize> {
         match (&self.data, self.form) {
-            (ColumnData::Texts(column), _) => texts::stored_bytes(column, rows),
+            (ColumnData::Texts(column), _) => texts::stored_bytes(column, rows.iter().copied()),
             (ColumnData::Dictionary(column), Form::Text) => {
                 let mut codes = Vec::new();
                 find_codes(column, rows, &mut codes)?;
@@ -83,10 +83,10 @@ impl<'t> Column<'t> {
         }
     }
 
-    /// Bytes that the plain texts of all rows have, about; `None` when the file is damaged.
+    /// Bytes that the plain texts of all rows have, for dictionaries about; `None` when the file is damaged.
     pub(super) fn all_text_bytes(&self) -> Option<u64> {
         Some(match (&self.data, self.form) {
-            (ColumnData::Texts(column), _) => column.bytes().len() as u64,
+            (ColumnData::Texts(column), _) => texts::stored_bytes(column, 0..column.row_count())? as u64,
             (ColumnData::Dictionary(column), Form::Text) => {
                 let entries = u64::from(column.entries).max(1);
                 (column.json.bytes().len() as u64)
