@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::blocks::{Group, find_groups};
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
 use crate::column::narrow_floats::NarrowFloatTexts;
 use crate::column::view::{ColumnSections, ColumnView};
-use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
+use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
 use crate::fsst::Symbols;
@@ -39,6 +40,8 @@ pub struct Table {
     sections: Vec<ColumnSections>,
     /// The encoded texts of narrow floats, by column, filled at the first access.
     narrow_texts: Vec<OnceLock<NarrowFloatTexts>>,
+    /// The columns that share row blocks, in their order.
+    pub(crate) groups: Vec<Group>,
     /// The symbols of texts, by column, decoded at the first access.
     pub(crate) symbols: Vec<OnceLock<Option<Box<Symbols>>>>,
     by_name: std::collections::HashMap<String, usize>,
@@ -77,8 +80,13 @@ impl Table {
     /// # Errors
     /// [`FormatError::File`] around the reason. Damage inside a section is found by [`Table::verify`].
     pub fn open(path: &Path) -> Result<Table, FormatError> {
-        let open = || Table::new(Bytes::Mapped(MappedFile::open(path)?));
+        let open = || Table::new(Bytes::Mapped(MappedFile::open(path)?), true);
         open().map_err(|error| error.in_file(path))
+    }
+
+    /// Opens a file that has no row blocks yet, so that they can be made of its codes and numbers. It has no texts.
+    pub(crate) fn open_without_blocks(path: &Path) -> Result<Table, FormatError> {
+        Table::new(Bytes::Mapped(MappedFile::open(path)?), false)
     }
 
     /// Opens a file in memory.
@@ -86,10 +94,10 @@ impl Table {
     /// # Errors
     /// As [`Table::open`], without the path.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Table, FormatError> {
-        Table::new(Bytes::Owned(bytes))
+        Table::new(Bytes::Owned(bytes), true)
     }
 
-    fn new(bytes: Bytes) -> Result<Table, FormatError> {
+    fn new(bytes: Bytes, with_blocks: bool) -> Result<Table, FormatError> {
         let file = bytes.all();
         let header = Header::decode(file)?;
         let directory =
@@ -97,15 +105,20 @@ impl Table {
         check_directory(&header, directory)?;
         let records = decode_directory(directory, header.directory_offset, header.column_count)?;
         let (columns, sections) = read_columns(file, &header, &records)?;
+        let groups =
+            if with_blocks { find_groups(&records, &sections, header.row_count)? } else { Vec::new() };
         let by_name =
             columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
         let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
         let narrow_texts = columns.iter().map(|_| OnceLock::new()).collect();
         let symbols = columns.iter().map(|_| OnceLock::new()).collect();
-        let table = Table { bytes, header, records, columns, sections, narrow_texts, symbols, by_name, rows };
+        let table =
+            Table { bytes, header, records, columns, sections, narrow_texts, groups, symbols, by_name, rows };
         table.check_file_sections()?;
-        for column in 0..table.columns.len() {
-            table.stored_column(column)?;
+        for (column, meta) in table.columns.iter().enumerate() {
+            if with_blocks || meta.storage != Storage::Texts {
+                table.stored_column(column)?;
+            }
         }
         Ok(table)
     }
@@ -210,6 +223,14 @@ impl Table {
             ));
         };
         ColumnView { table: self, meta, sections, number }.data()
+    }
+
+    /// The symbols of a column of texts; `None` without, or when the file is damaged.
+    pub(crate) fn symbols_of(&self, column: usize) -> Option<&Symbols> {
+        match self.stored_column(column).ok()? {
+            ColumnData::Texts(texts) => texts.symbols.get(),
+            _ => None,
+        }
     }
 
     /// The section of a column, if it has one of that kind.

@@ -17,6 +17,7 @@ use crate::text::json_string_text;
 
 pub use dictionary::{Dictionary, TEXT_PADDING, TextTable};
 pub use numbers::{FENCE_RANKS, Numbers};
+pub(crate) use texts::push_packed_json;
 pub use texts::{TextReader, Texts};
 pub use zones::{ZONE_RECORD_SIZE, ZONE_ROWS, Zone, Zones};
 

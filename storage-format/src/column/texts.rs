@@ -1,20 +1,17 @@
-//! Text columns: packed texts, offsets by chunk, and ranks of the sort order.
+//! Text columns: their texts lie in the row blocks; here are the ranks of the sort order, and reading by row.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::array::UintArray;
+use crate::blocks::{BLOCK_ROWS_MAX, Block, BlockColumn, Group};
 use crate::checksum::{checksum, section_checksum};
 use crate::column::{RowOrder, Zones, partition_point};
 use crate::fsst::{ESCAPE, Symbols};
-use crate::layout::take;
-use crate::packed_numbers::CHUNK_ROWS;
+use crate::reader::Table;
 use crate::text::json_string_text;
 
-/// Where rows of a batch lie, start and end.
-type Spans = Vec<(usize, usize)>;
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Texts<'a> {
     pub null_count: u32,
     /// With a sort index, the first rank of the run of each row's text. Nulls have the number of rows with a value.
@@ -22,12 +19,18 @@ pub struct Texts<'a> {
     /// Whether no text needs quotes in CSV.
     pub csv_plain: bool,
     pub(crate) rows: u32,
-    pub(crate) offsets: UintArray<'a>,
-    pub(crate) bases: &'a [u8],
-    pub(crate) bytes: &'a [u8],
+    pub(crate) table: &'a Table,
+    pub(crate) group: &'a Group,
+    pub(crate) number: usize,
     pub(crate) symbols: SymbolsSection<'a>,
     pub(crate) order: RowOrder<'a>,
     pub(crate) zones: Zones<'a>,
+}
+
+impl std::fmt::Debug for Texts<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Texts(column {}, {} rows)", self.number, self.rows)
+    }
 }
 
 /// Symbols that are decoded, and compared with their checksum, at the first access.
@@ -54,7 +57,11 @@ impl<'a> Texts<'a> {
     /// Reads texts row by row.
     #[must_use]
     pub fn reader(&self) -> TextReader<'a> {
-        TextReader { texts: *self, json: Vec::new() }
+        let layout = self.table.block_layout(self.group);
+        let at = self.number.checked_sub(self.group.columns.start);
+        let column = layout.zip(at).and_then(|(layout, at)| layout.columns.get(at)).copied();
+        let places = [0; TextReader::PLACES];
+        TextReader { texts: *self, column, number: None, block: &[], places, json: Vec::new() }
     }
 
     /// The JSON text of a row: a string with its quotes, or `null`.
@@ -65,50 +72,9 @@ impl<'a> Texts<'a> {
         Some(reader.json)
     }
 
-    /// Replaces `json` by the JSON texts of rows, one behind the other, and `spans` by their places in it.
-    #[must_use]
-    pub fn unpack_rows(&self, rows: &[u32], json: &mut Vec<u8>, spans: &mut Spans) -> Option<()> {
-        json.clear();
-        spans.clear();
-        let symbols = self.symbols.get()?;
-        for row in rows {
-            spans.push(self.span(*row)?);
-        }
-        self.fetch(spans);
-        for span in spans {
-            let start = json.len();
-            push_json(symbols, self.bytes.get(span.0..span.1)?, json)?;
-            *span = (start, json.len());
-        }
-        Some(())
-    }
-
-    /// Touches the first byte of each text, so that the cache misses of distant ones overlap.
-    pub(crate) fn fetch(&self, spans: &[(usize, usize)]) {
-        let touched =
-            spans.iter().fold(0u8, |sum, (start, _)| sum ^ self.bytes.get(*start).copied().unwrap_or(0));
-        std::hint::black_box(touched);
-    }
-
-    /// Start and end of a row's packed text, not yet bounds-checked.
-    #[inline]
-    pub(crate) fn span(&self, row: u32) -> Option<(usize, usize)> {
-        let row = row as usize;
-        let base: u64 = take(self.bases, row / CHUNK_ROWS * 8).map(u64::from_le_bytes)?;
-        let start = base.checked_add(self.offsets.get(row)?.into())?;
-        let next = row + 1;
-        let end = if next < self.rows as usize && !next.is_multiple_of(CHUNK_ROWS) {
-            base.checked_add(self.offsets.get(next)?.into())?
-        } else {
-            take(self.bases, (row / CHUNK_ROWS + 1) * 8).map(u64::from_le_bytes)?
-        };
-        Some((usize::try_from(start).ok()?, usize::try_from(end).ok()?))
-    }
-
-    /// Bytes of all packed texts.
-    #[must_use]
-    pub fn packed_bytes(&self) -> usize {
-        self.bytes.len()
+    /// Touches the blocks of distant rows, so that their cache misses overlap.
+    pub(crate) fn fetch(&self, rows: &[u32]) {
+        self.group.fetch(self.table, rows);
     }
 
     /// Rows of the table.
@@ -140,19 +106,44 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Reads texts row by row. `None` means a damaged file.
+/// Reads texts row by row, and finds those of one block together. `None` means a damaged file. Checksums are not
+/// compared.
 #[derive(Debug)]
 pub struct TextReader<'a> {
     texts: Texts<'a>,
+    column: Option<BlockColumn>,
+    /// The block that was read last.
+    number: Option<u32>,
+    block: &'a [u8],
+    places: [usize; TextReader::PLACES],
     json: Vec<u8>,
 }
 
 impl<'a> TextReader<'a> {
-    /// The packed text of a row, which is that of its JSON text without quotes, or a lone escape for null.
+    /// Places of the packed texts of a block: the start of each, then the end.
+    pub(crate) const PLACES: usize = BLOCK_ROWS_MAX as usize + 1;
+
+    /// The packed text of a row.
     #[inline]
-    fn packed(&mut self, row: u32) -> Option<&'a [u8]> {
-        let (start, end) = self.texts.span(row)?;
-        self.texts.bytes.get(start..end)
+    pub(crate) fn packed(&mut self, row: u32) -> Option<&'a [u8]> {
+        let block_rows = self.texts.group.block_rows;
+        let number = row.checked_div(block_rows).filter(|_| row < self.texts.rows)?;
+        if self.number != Some(number) {
+            self.go_to(number)?;
+        }
+        let pair = self.places.get((row & (block_rows - 1)) as usize..)?.first_chunk::<2>()?;
+        let [from, to] = *pair;
+        self.block.get(from..to)
+    }
+
+    fn go_to(&mut self, number: u32) -> Option<()> {
+        self.number = None;
+        let Texts { table, group, .. } = self.texts;
+        let block: Block<'a> = table.block(group, number)?;
+        let part = block.texts(self.column.as_ref()?, group.block_rows)?;
+        part.places(group.block_rows as usize, &mut self.places)?;
+        (self.number, self.block) = (Some(number), block.bytes());
+        Some(())
     }
 
     /// Whether a row has no text.
@@ -167,7 +158,7 @@ impl<'a> TextReader<'a> {
     pub fn json(&mut self, row: u32) -> Option<&[u8]> {
         let packed = self.packed(row)?;
         self.json.clear();
-        push_json(self.texts.symbols.get()?, packed, &mut self.json)?;
+        push_packed_json(self.texts.symbols.get()?, packed, &mut self.json)?;
         Some(&self.json)
     }
 
@@ -186,12 +177,14 @@ impl<'a> TextReader<'a> {
     }
 }
 
+/// Whether a packed text stands for null: a lone escape.
 fn is_null(packed: &[u8]) -> bool {
     packed == [ESCAPE]
 }
 
+/// Appends the JSON text of a packed one.
 #[inline]
-fn push_json(symbols: &Symbols, packed: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn push_packed_json(symbols: &Symbols, packed: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if is_null(packed) {
         out.extend_from_slice(b"null");
         return Some(());

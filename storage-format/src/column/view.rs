@@ -26,7 +26,7 @@ impl Default for ColumnSections {
     }
 }
 
-const COLUMN_KINDS: usize = SectionKind::Symbols as usize - SectionKind::Codes as usize + 1;
+const COLUMN_KINDS: usize = SectionKind::BlockColumns as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
     /// The entry for a section kind; `None` for a kind of the whole file.
@@ -144,27 +144,27 @@ impl<'a> ColumnView<'a> {
     }
 
     fn texts(&self) -> Result<Texts<'a>, FormatError> {
-        let rows = self.table.row_count();
-        let chunks = (rows as usize).div_ceil(CHUNK_ROWS) as u64;
         let ranks = match self.meta.sort_index {
             SortIndex::None => None,
             _ => Some(self.array(SectionKind::Ranks)?),
         };
+        let number = self.number as usize;
+        let group = self.table.group_of(number).ok_or_else(|| self.refuse(SectionKind::RowBlocks, 1, 0))?;
         Ok(Texts {
             null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
             ranks,
             csv_plain: self.meta.csv_plain,
-            rows,
-            offsets: self.array(SectionKind::TextOffsets)?,
-            bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
-            bytes: self.padded(SectionKind::TextBytes, 0)?,
+            rows: self.table.row_count(),
+            table: self.table,
+            group,
+            number,
             symbols: self.symbols()?,
             order: self.order()?,
             zones: self.zones()?,
         })
     }
 
-    fn symbols(&self) -> Result<SymbolsSection<'a>, FormatError> {
+    pub(crate) fn symbols(&self) -> Result<SymbolsSection<'a>, FormatError> {
         let kind = SectionKind::Symbols;
         let decoded = self.table.symbols.get(self.number as usize);
         match self.record(kind).zip(decoded) {

@@ -48,12 +48,6 @@ pub enum SectionKind {
     Validity = 26,
     /// Order key at every 1,024th rank.
     Fences = 27,
-    /// Offset of each row's text in its chunk.
-    TextOffsets = 28,
-    /// Offset of each chunk's texts.
-    TextBases = 29,
-    /// Packed texts of the rows.
-    TextBytes = 30,
     /// First rank of the run of each row's text.
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
@@ -64,6 +58,12 @@ pub enum SectionKind {
     ConstantCodes = 34,
     /// The symbols that texts are packed with.
     Symbols = 50,
+    /// All cells of a group of columns, block by block.
+    RowBlocks = 51,
+    /// Start of each block.
+    BlockPlaces = 52,
+    /// Base and width of each column of the group.
+    BlockColumns = 53,
 }
 
 const KINDS: [SectionKind; 25] = [
@@ -84,14 +84,14 @@ const KINDS: [SectionKind; 25] = [
     SectionKind::Chunks,
     SectionKind::Validity,
     SectionKind::Fences,
-    SectionKind::TextOffsets,
-    SectionKind::TextBases,
-    SectionKind::TextBytes,
     SectionKind::Ranks,
     SectionKind::Zones,
     SectionKind::Statistics,
     SectionKind::ConstantCodes,
     SectionKind::Symbols,
+    SectionKind::RowBlocks,
+    SectionKind::BlockPlaces,
+    SectionKind::BlockColumns,
 ];
 
 impl SectionKind {
@@ -122,14 +122,14 @@ impl SectionKind {
             SectionKind::Chunks => "chunks",
             SectionKind::Validity => "validity",
             SectionKind::Fences => "fences",
-            SectionKind::TextOffsets => "text_offsets",
-            SectionKind::TextBases => "text_bases",
-            SectionKind::TextBytes => "text_bytes",
             SectionKind::Ranks => "ranks",
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
             SectionKind::ConstantCodes => "constant_codes",
             SectionKind::Symbols => "symbols",
+            SectionKind::RowBlocks => "row_blocks",
+            SectionKind::BlockPlaces => "block_places",
+            SectionKind::BlockColumns => "block_columns",
         }
     }
 

@@ -28,7 +28,6 @@ pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
-    let mut at = 0u64;
     let mut nulls = 0u64;
     let mut csv_plain = true;
     if data.symbols.get().is_none() {
@@ -36,11 +35,6 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
     }
     let mut reader = data.reader();
     for row in 0..rows {
-        let (start, end) = data.span(row).unwrap_or((usize::MAX, 0));
-        if start as u64 != at || end < start {
-            return Err(violation(SectionKind::TextOffsets, column, "start of a text", at, start as u64));
-        }
-        at = end as u64;
         if reader.is_null(row) == Some(true) {
             nulls += 1;
             continue;
@@ -48,11 +42,10 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
         let text = reader
             .json(row)
             .and_then(json_text)
-            .ok_or_else(|| violation(SectionKind::TextBytes, column, "JSON string", 1, row.into()))?;
+            .ok_or_else(|| violation(SectionKind::RowBlocks, column, "JSON string", 1, row.into()))?;
         csv_plain &= matches!(text, Cow::Borrowed(_)) && !csv_needs_quotes(&text);
     }
-    expect_equal(SectionKind::TextBytes, column, "length", at, data.packed_bytes() as u64)?;
-    expect_equal(SectionKind::TextBytes, column, "nulls", meta.null_count, nulls)?;
+    expect_equal(SectionKind::RowBlocks, column, "nulls", meta.null_count, nulls)?;
     expect_equal(SectionKind::Columns, column, "CSV flag", csv_plain.into(), meta.csv_plain.into())?;
     if data.order.is_known() {
         verify_order(data, meta, column, rows)?;
@@ -62,7 +55,7 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
 
 fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
     let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
-        SectionKind::TextBytes
+        SectionKind::RowBlocks
     } else {
         SectionKind::Permutation
     };
@@ -77,7 +70,7 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
         if !inside || block.iter().any(|row| *row >= rows) {
             return Err(violation(kind, column, "row of a rank", rows.into(), start.into()));
         }
-        fetch(data, &block);
+        data.fetch(&block);
         for (rank, row) in (start..).zip(block.iter().copied()) {
             let text = reader.text(row).flatten();
             if text.is_some() != (rank < valid) {
@@ -109,12 +102,6 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
         }
     }
     expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
-}
-
-/// Prefetches the texts of distant rows, so that their cache misses overlap.
-fn fetch(data: &Texts<'_>, rows: &[u32]) {
-    let spans: Vec<(usize, usize)> = rows.iter().filter_map(|row| data.span(*row)).collect();
-    data.fetch(&spans);
 }
 
 fn verify_zones(data: &Texts<'_>, column: u32, rows: u32) -> Result<(), FormatError> {

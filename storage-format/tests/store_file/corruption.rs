@@ -167,6 +167,27 @@ fn reseal(bytes: &mut [u8]) {
         .find(|at| bytes[**at] == 4 && bytes[**at + 1] == 0)
         .map(|at| word(bytes, at + 16))
         .unwrap();
+    for at in &records {
+        if bytes[*at] != 51 {
+            continue;
+        }
+        let column = bytes[at + 4..at + 8].to_vec();
+        let places = records.iter().find(|at| bytes[**at] == 52 && bytes[**at + 4..**at + 8] == *column);
+        let (blocks, len) = (word(bytes, at + 16), word(bytes, at + 24));
+        let Some((places, count)) = places.map(|at| (word(bytes, at + 16), word(bytes, at + 24) / 8)) else {
+            continue;
+        };
+        for number in 1..count {
+            let start = word(bytes, places + (number - 1) * 8);
+            let end = word(bytes, places + number * 8);
+            if start <= len && end <= len && start.checked_add(8).is_some_and(|body| body <= end) {
+                let sum = checksum(&bytes[blocks + start + 8..blocks + end]);
+                let first = u32::from_le_bytes(column.as_slice().try_into().unwrap()) as usize;
+                let sum = sum ^ mercato_format::blocks::block_salt(first, number as u32 - 1);
+                bytes[blocks + start..blocks + start + 8].copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+    }
     for pass in [false, true] {
         for at in &records {
             if (bytes[*at] == 4) != pass {
@@ -226,8 +247,8 @@ fn survives_damage_under_valid_checksums() {
     let free = [
         "strings",
         "columns",
-        "text_bytes",
         "symbols",
+        "row_blocks",
         "json_bytes",
         "values",
         "chunks",

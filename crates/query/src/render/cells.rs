@@ -3,12 +3,14 @@
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table};
+use mercato_format::{
+    CellValues, ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, RowReader, Table,
+};
 
-use crate::render::numbers::{encode_numbers, encode_wide, gather_numbers};
+use crate::render::numbers::{encode_numbers, encode_wide};
 use crate::render::row_writer::CellText;
 
-/// Gathers and encodes the cells of a column.
+/// Encodes the cells of a column.
 pub(crate) struct CellEncoder<'t> {
     table: &'t Table,
     column: usize,
@@ -24,8 +26,8 @@ pub(crate) enum Cells<'t> {
     Stored { bytes: &'t [u8], spans: Spans, total: usize },
     /// Spans of unpacked JSON texts or, as soon as one cell needs another form, spans of `made`.
     Texts { json: Vec<u8>, made: Vec<u8>, spans: Spans },
-    /// Numbers, encoded while gathered.
-    Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
+    /// Encoded numbers.
+    Encoded { made: Vec<u8>, spans: Spans },
     /// Cells of joined columns.
     Joined { bytes: &'t [u8], combinations: Vec<u32>, spans: Spans, total: usize },
 }
@@ -52,33 +54,41 @@ impl<'t> CellEncoder<'t> {
                 Cells::Stored { bytes, spans: Vec::new(), total: 0 }
             }
             ColumnData::Texts(_) => Cells::Texts { json: Vec::new(), made: Vec::new(), spans: Vec::new() },
-            ColumnData::Numbers(_) => {
-                Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
-            }
+            ColumnData::Numbers(_) => Cells::Encoded { made: Vec::new(), spans: Vec::new() },
         }
     }
 
-    /// Replaces `cells` by the cells of `rows`, and `codes` by anything. Returns the number of NaNs and infinities shown as
-    /// null.
-    pub(crate) fn gather(
+    /// Replaces `cells` by the encoded values that the reader has at `place`, and takes texts out of it. Returns the
+    /// number of NaNs and infinities shown as null.
+    pub(crate) fn encode(
         &self,
-        rows: &[u32],
-        codes: &mut Vec<u32>,
+        reader: &mut RowReader<'_>,
+        place: usize,
         cells: &mut Cells<'t>,
     ) -> Result<u64, FormatError> {
-        self.gather_cells(rows, codes, cells).ok_or_else(|| self.table.damaged(self.column))
+        let encoded = reader.cells_mut(place).and_then(|values| self.encode_cells(values, cells));
+        encoded.ok_or_else(|| self.table.damaged(self.column))
     }
 
-    fn gather_cells(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Option<u64> {
-        match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Stored { bytes, spans, total }) => {
-                let found = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
+    fn encode_cells(&self, values: &mut CellValues, cells: &mut Cells<'t>) -> Option<u64> {
+        match (&self.data, values, cells) {
+            (
+                ColumnData::Dictionary(column),
+                CellValues::Codes(codes),
+                Cells::Stored { bytes, spans, total },
+            ) => {
+                let found = dictionary_spans(column, self.kind, self.text, codes, spans);
                 *total = found.total;
                 found.lies_in(bytes).then_some(found.hidden)
             }
-            (ColumnData::Texts(column), Cells::Texts { json, made, spans }) => {
+            (
+                ColumnData::Texts(column),
+                CellValues::Texts { json: unpacked, spans: places },
+                Cells::Texts { json, made, spans },
+            ) => {
                 made.clear();
-                column.unpack_rows(rows, json, spans)?;
+                std::mem::swap(json, unpacked);
+                std::mem::swap(spans, places);
                 match self.text {
                     CellText::Json => {}
                     CellText::Csv if column.csv_plain => strip_quotes(json, column.null_count > 0, spans)?,
@@ -87,15 +97,16 @@ impl<'t> CellEncoder<'t> {
                 json.extend_from_slice(&[0; TEXT_PADDING]);
                 Some(0)
             }
-            (ColumnData::Numbers(column), Cells::Encoded { values, valid, made, spans }) => {
+            (_, CellValues::Numbers { values, valid }, Cells::Encoded { made, spans }) => {
                 spans.clear();
-                if column.width == 16 {
-                    made.clear();
-                    return encode_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
-                }
-                gather_numbers(column, rows, values, valid)?;
                 encode_numbers(self.kind, self.width, self.text, values, valid, made, spans);
                 Some(self.non_finite(values, valid))
+            }
+            (_, CellValues::Wide { values, valid }, Cells::Encoded { made, spans }) => {
+                spans.clear();
+                made.clear();
+                encode_wide(self.kind, self.text, values, valid, made, spans);
+                Some(0)
             }
             _ => None,
         }
@@ -110,13 +121,6 @@ impl<'t> CellEncoder<'t> {
         pairs.filter(|(value, valid)| **valid && !f64::from_bits(value.cast_unsigned()).is_finite()).count()
             as u64
     }
-}
-
-/// The first row if rows are consecutive; then a range can be copied.
-pub(crate) fn is_contiguous(rows: &[u32]) -> Option<usize> {
-    let first = *rows.first()?;
-    let ascending = rows.iter().zip(first..).all(|(row, expected)| *row == expected);
-    ascending.then_some(first as usize)
 }
 
 /// Facts about a batch of spans.
@@ -149,26 +153,14 @@ impl Found {
 /// A span that no intact file has.
 pub(crate) const CROOKED: (usize, usize) = (1, 0);
 
-/// The codes of rows; `None` when one is missing.
-pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<u32>) -> Option<()> {
-    codes.clear();
-    let complete = match is_contiguous(rows) {
-        Some(first) => column.codes.copy_range(first, rows.len(), codes),
-        None => column.codes.gather(rows, codes),
-    };
-    complete.then_some(())
-}
-
-/// The spans of encoded entries; `None` when a code is missing.
+/// The spans of encoded entries.
 fn dictionary_spans(
     column: &Dictionary<'_>,
     kind: ColumnKind,
     text: CellText,
-    rows: &[u32],
-    codes: &mut Vec<u32>,
+    codes: &[u32],
     spans: &mut Spans,
-) -> Option<Found> {
-    find_codes(column, rows, codes)?;
+) -> Found {
     spans.clear();
     let mut found = Found::default();
     let table = column.csv.filter(|_| text == CellText::Csv);
@@ -184,7 +176,7 @@ fn dictionary_spans(
     let hides = kind == ColumnKind::Float && text == CellText::Json;
     let hidden = |code: &u32| *code != column.entries && !column.float(*code).is_some_and(f64::is_finite);
     found.hidden = if hides { codes.iter().filter(|code| hidden(code)).count() as u64 } else { 0 };
-    Some(found)
+    found
 }
 
 fn total_of(spans: &[(usize, usize)]) -> usize {

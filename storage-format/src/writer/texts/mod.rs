@@ -7,9 +7,9 @@ use crate::array::width_for;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
 use crate::fsst::{ESCAPE, Encoder, SAMPLE_BYTES_MAX, SAMPLE_PIECE_BYTES};
-use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, push_json_string};
+use crate::writer::blocks::PackedTexts;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts, csv_of_strings};
 use crate::writer::segment::{SectionSet, UintWriter, ZoneBuilder, read_uints};
 use crate::writer::sort::Passes;
@@ -77,7 +77,7 @@ fn write_dictionary(
     })
 }
 
-/// Writes symbols, bases, offsets and packed texts.
+/// Writes symbols, and packs the texts for the row blocks.
 fn write_texts(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -85,7 +85,7 @@ fn write_texts(
 ) -> Result<(), FormatError> {
     let mut encoder = encoder_of(source)?;
     let (mut bytes, mut lengths) = (set.spool(), UintWriter::new(set.spool(), u32::MAX));
-    let mut csv_plain = true;
+    let (mut csv_plain, mut longest) = (true, 0);
     let (mut json, mut packed) = (Vec::new(), Vec::new());
     source.read_texts(&mut |text| {
         packed.clear();
@@ -98,54 +98,15 @@ fn write_texts(
             }
             None => packed.push(ESCAPE),
         }
-        lengths.push(u32::try_from(packed.len()).unwrap_or(u32::MAX))?;
+        let length = u32::try_from(packed.len()).unwrap_or(u32::MAX);
+        longest = longest.max(length);
+        lengths.push(length)?;
         bytes.push(&packed)
     })?;
     meta.csv_plain = csv_plain;
     set.add_bytes(SectionKind::Symbols, 0, 0, &encoder.symbols().encode())?;
-    write_offsets(set, &lengths.finish()?.0)?;
-    let len = bytes.len();
-    set.add(SectionKind::TextBytes, 0, len, bytes);
+    set.texts = Some(PackedTexts { bytes, lengths: lengths.finish()?.0, longest });
     Ok(())
-}
-
-/// Writes the start of each text in its chunk, and of each chunk.
-fn write_offsets(set: &mut SectionSet<'_>, lengths: &Spool) -> Result<(), FormatError> {
-    let (mut bases, mut row, mut at, mut longest) = (vec![0u64], 0usize, 0u64, 0u64);
-    read_uints(lengths, 4, |length| {
-        at += u64::from(length);
-        row += 1;
-        let base = bases.last().copied().unwrap_or(0);
-        longest = longest.max(at - base);
-        if row.is_multiple_of(CHUNK_ROWS) {
-            bases.push(at);
-        }
-        Ok(())
-    })?;
-    if !row.is_multiple_of(CHUNK_ROWS) {
-        bases.push(at);
-    }
-    let longest = u32::try_from(longest).map_err(|_| FormatError::LimitExceeded {
-        what: format!("packed bytes of text in {CHUNK_ROWS} rows"),
-        limit: u32::MAX.into(),
-        found: longest,
-        remedy: "shorten the texts or drop the column",
-    })?;
-    let mut offsets = UintWriter::new(set.spool(), longest);
-    let (mut row, mut offset) = (0usize, 0u32);
-    read_uints(lengths, 4, |length| {
-        if row.is_multiple_of(CHUNK_ROWS) {
-            offset = 0;
-        }
-        offsets.push(offset)?;
-        offset = offset.saturating_add(length);
-        row += 1;
-        Ok(())
-    })?;
-    let (spool, width, items) = offsets.finish()?;
-    set.add(SectionKind::TextOffsets, width, items, spool);
-    let bytes: Vec<u8> = bases.iter().flat_map(|base| base.to_le_bytes()).collect();
-    set.add_bytes(SectionKind::TextBases, 8, bases.len() as u64, &bytes)
 }
 
 /// Chooses symbols from a sample: pieces of texts at equal distances, or all texts where they are few.

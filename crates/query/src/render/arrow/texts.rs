@@ -57,13 +57,11 @@ impl Builder {
     }
 }
 
-/// The texts of rows; `None` when the file is damaged.
-pub(super) fn stored(column: &Texts<'_>, rows: &[u32]) -> Option<ArrayRef> {
-    let (mut json, mut spans) = (Vec::new(), Vec::new());
-    column.unpack_rows(rows, &mut json, &mut spans)?;
-    let mut builder = Builder::new(rows.len(), json.len());
+/// Unpacked texts; `None` when the file is damaged.
+pub(super) fn unpacked(json: &[u8], spans: &[(usize, usize)]) -> Option<ArrayRef> {
+    let mut builder = Builder::new(spans.len(), json.len());
     for (start, end) in spans {
-        builder.push(json.get(start..end)?)?;
+        builder.push(json.get(*start..*end)?)?;
     }
     builder.finish()
 }

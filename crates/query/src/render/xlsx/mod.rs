@@ -8,7 +8,7 @@ mod package;
 mod parts;
 mod sheet;
 
-use mercato_format::{FormatError, Table};
+use mercato_format::{FormatError, RowReader, Table};
 
 use crate::render::{Labels, RenderNotes};
 use cells::Column;
@@ -23,6 +23,8 @@ pub const XLSX_ROWS_MAX: u32 = 1_048_575;
 const BATCH_BYTES: u64 = 1024 * 1024;
 /// The number of the first row beneath the header row.
 const FIRST_ROW: u64 = 2;
+/// Rows that are read at a time.
+const READ_ROWS: usize = 64;
 
 /// Encodes rows of some columns of a table as a workbook.
 #[derive(Debug)]
@@ -74,13 +76,22 @@ impl<'t> XlsxEncoder<'t> {
         let mut notes = RenderNotes::default();
         let mut done = 0;
         let mut digits = itoa::Buffer::new();
-        for (row, number) in rows.iter().zip(before.saturating_add(FIRST_ROW)..) {
+        let columns: Vec<usize> = self.columns.iter().map(Column::number).collect();
+        let mut reader = RowReader::new(self.table, &columns)?;
+        for (at, number) in (0..rows.len()).zip(before.saturating_add(FIRST_ROW)..) {
+            let within = at % READ_ROWS;
+            if within == 0 {
+                let end = at.saturating_add(READ_ROWS).min(rows.len());
+                reader.read(rows.get(at..end).unwrap_or_default())?;
+            }
             let number = digits.format(number);
             deflater.push(b"<row r=\"");
             deflater.push(number.as_bytes());
             deflater.push(b"\">");
-            for column in &self.columns {
-                let pushed = column.push(*row, number, deflater.text(), &mut notes);
+            for (place, column) in self.columns.iter().enumerate() {
+                let cells = reader.cells(place);
+                let pushed =
+                    cells.and_then(|cells| column.push(cells, within, number, deflater.text(), &mut notes));
                 pushed.ok_or_else(|| self.table.damaged(column.number()))?;
                 deflater.drain_if_full(out);
             }
