@@ -14,8 +14,11 @@ use crate::fingerprint::Fingerprint;
 use crate::fsst::Symbols;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
-use crate::mapped_file::MappedFile;
+use crate::mapped_file::{MappedFile, major_faults};
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
+
+/// Ranges from which on asking whether they are in memory costs nothing beside reading them.
+const ADVISED_RANGES_MIN: usize = 8;
 
 pub(crate) enum Bytes {
     Mapped(MappedFile),
@@ -186,6 +189,25 @@ impl Table {
         if let Bytes::Mapped(file) = &self.bytes {
             file.advise_sequential();
         }
+    }
+
+    /// Touches ranges of the file, so that their cache misses overlap. Where the first is not in memory, the kernel is
+    /// told of all others before they are read one by one.
+    pub(crate) fn fetch(&self, ranges: &[std::ops::Range<usize>]) {
+        let file = self.file();
+        let mut touched = 0u8;
+        let mut touch = |at: usize| touched ^= file.get(at).copied().unwrap_or(0);
+        if let (Bytes::Mapped(map), Some((first, rest))) = (&self.bytes, ranges.split_first())
+            && rest.len() >= ADVISED_RANGES_MIN
+        {
+            let before = major_faults();
+            touch(first.start);
+            if major_faults() != before {
+                rest.iter().for_each(|range| map.advise_will_need(range));
+            }
+        }
+        ranges.iter().for_each(|range| touch(range.start));
+        std::hint::black_box(touched);
     }
 
     /// The values of a column. Dictionary texts of floats have the width of the source.

@@ -185,19 +185,31 @@ pub(crate) struct Block<'a> {
 }
 
 impl Group {
-    /// Touches the blocks of distant rows, so that their cache misses overlap.
+    /// Fetches the blocks of distant rows before they are read one by one: first their places, then themselves.
     pub(crate) fn fetch(&self, table: &Table, rows: &[u32]) {
-        let mut touched = 0u8;
         let mut before = u32::MAX;
+        let mut numbers = Vec::new();
         for row in rows {
             let number = row.checked_div(self.block_rows).unwrap_or(0);
             if number != before && number != before.wrapping_add(1) {
-                let block = table.block(self, number);
-                touched ^= block.and_then(|block| block.padded.first().copied()).unwrap_or(0);
+                numbers.push(number);
             }
             before = number;
         }
-        std::hint::black_box(touched);
+        if numbers.len() > 1 {
+            let places = |number: &u32| {
+                let start = usize::try_from(self.places.offset).unwrap_or(usize::MAX);
+                let start = start.saturating_add(*number as usize * PLACE_SIZE);
+                start..start.saturating_add(2 * PLACE_SIZE)
+            };
+            table.fetch(&numbers.iter().map(places).collect::<Vec<_>>());
+            let start = usize::try_from(self.blocks.offset).unwrap_or(usize::MAX);
+            let block = |number: &u32| {
+                let place = table.block_place(self, *number)?;
+                Some(start.checked_add(place.start)?..start.checked_add(place.end)?)
+            };
+            table.fetch(&numbers.iter().filter_map(block).collect::<Vec<_>>());
+        }
     }
 }
 
