@@ -77,12 +77,6 @@ impl<'a> Texts<'a> {
         self.group.fetch(self.table, rows);
     }
 
-    /// Rows of the table.
-    #[must_use]
-    pub fn row_count(&self) -> u32 {
-        self.rows
-    }
-
     /// Number of ranks with a value.
     #[must_use]
     pub fn valid_ranks(&self) -> u32 {
