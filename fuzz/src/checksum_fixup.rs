@@ -1,6 +1,7 @@
 //! Damages a valid file and recomputes all checksums, so that the checks of the contents are reached. Depends on the layout
 //! of FORMAT.md and no query.
 
+use mercato_format::blocks::block_salt;
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};
 use mercato_format::layout::{HEADER_SIZE, Header, TRAILER_SIZE};
 use mercato_format::section::{RECORD_SIZE, SectionKind, SectionRecord};
@@ -32,6 +33,7 @@ pub fn mutate_below_checksums(file: &[u8], script: &[u8]) -> Vec<u8> {
         };
         apply(&mut bytes[place], change[1], offset, value);
     }
+    update_row_blocks(&mut bytes, &records);
     update_checksums(&mut bytes, header, directory..directory + size);
     bytes
 }
@@ -48,6 +50,25 @@ fn apply(bytes: &mut [u8], operation: u8, offset: usize, value: [u8; 4]) {
         _ => {
             let other = usize::from(u16::from_le_bytes([value[0], value[1]])) % bytes.len();
             bytes.swap(at, other);
+        }
+    }
+}
+
+/// The checksum in front of each row block.
+fn update_row_blocks(bytes: &mut [u8], records: &[SectionRecord]) {
+    let of_kind = |kind: SectionKind| records.iter().filter(move |record| record.kind == kind as u16);
+    for record in of_kind(SectionKind::RowBlocks) {
+        let same = of_kind(SectionKind::BlockPlaces).find(|places| places.column == record.column);
+        let places = same.and_then(|places| place(bytes, places));
+        let Some((places, blocks)) = places.zip(place(bytes, record)) else { continue };
+        let words: Vec<usize> = bytes[places]
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")) as usize)
+            .collect();
+        for (number, pair) in (0u32..).zip(words.windows(2)) {
+            let Some(block) = bytes[blocks.clone()].get_mut(pair[0]..pair[1]) else { continue };
+            let Some((sum, body)) = block.split_first_chunk_mut::<8>() else { continue };
+            *sum = (checksum(body) ^ block_salt(record.column as usize, number)).to_le_bytes();
         }
     }
 }

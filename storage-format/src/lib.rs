@@ -10,10 +10,12 @@
 //!
 //! `FORMAT.md` beside this crate is normative. The crate knows no HTTP, no account and no query language.
 
+pub mod blocks;
 pub mod column;
 pub mod encode;
 pub mod error;
 mod file;
+pub mod fsst;
 pub mod limits;
 pub mod order;
 pub mod outline;
@@ -28,6 +30,7 @@ pub use column::{array, packed_numbers};
 pub use encode::{float_width, text};
 pub use file::{checksum, column_record, fingerprint, layout, mapped_file, section};
 
+pub use blocks::{CellValues, RowReader};
 pub use column::{ColumnData, Dictionary, Numbers, RowOrder, TextTable, Texts, Zone, Zones};
 pub use column_record::{ColumnMeta, SortIndex, Storage};
 pub use error::FormatError;

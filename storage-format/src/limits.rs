@@ -14,7 +14,7 @@ pub const NUMBER_DICTIONARY_ENTRIES_MAX: usize = 65_536;
 /// texts.
 pub const TEXT_DICTIONARY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Sections of a file.
-pub const SECTIONS_MAX: usize = COLUMNS_MAX * 12 + 16;
+pub const SECTIONS_MAX: usize = COLUMNS_MAX * 16 + 16;
 /// Bytes of the text that describes the source.
 pub const SOURCE_SCHEMA_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Passes over a column's values to build its sort index inside the memory budget.

@@ -3,17 +3,22 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::blocks::{Group, find_groups};
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
 use crate::column::narrow_floats::NarrowFloatTexts;
 use crate::column::view::{ColumnSections, ColumnView};
-use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
+use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
+use crate::fsst::Symbols;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
-use crate::mapped_file::MappedFile;
+use crate::mapped_file::{MappedFile, major_faults};
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
+
+/// Ranges from which on asking whether they are in memory costs nothing beside reading them.
+const ADVISED_RANGES_MIN: usize = 8;
 
 pub(crate) enum Bytes {
     Mapped(MappedFile),
@@ -38,6 +43,10 @@ pub struct Table {
     sections: Vec<ColumnSections>,
     /// The encoded texts of narrow floats, by column, filled at the first access.
     narrow_texts: Vec<OnceLock<NarrowFloatTexts>>,
+    /// The columns that share row blocks, in their order.
+    pub(crate) groups: Vec<Group>,
+    /// The symbols of texts, by column, decoded at the first access.
+    pub(crate) symbols: Vec<OnceLock<Option<Box<Symbols>>>>,
     by_name: std::collections::HashMap<String, usize>,
     rows: u32,
 }
@@ -74,8 +83,13 @@ impl Table {
     /// # Errors
     /// [`FormatError::File`] around the reason. Damage inside a section is found by [`Table::verify`].
     pub fn open(path: &Path) -> Result<Table, FormatError> {
-        let open = || Table::new(Bytes::Mapped(MappedFile::open(path)?));
+        let open = || Table::new(Bytes::Mapped(MappedFile::open(path)?), true);
         open().map_err(|error| error.in_file(path))
+    }
+
+    /// Opens a file that has no row blocks yet, so that they can be made of its codes and numbers. It has no texts.
+    pub(crate) fn open_without_blocks(path: &Path) -> Result<Table, FormatError> {
+        Table::new(Bytes::Mapped(MappedFile::open(path)?), false)
     }
 
     /// Opens a file in memory.
@@ -83,10 +97,10 @@ impl Table {
     /// # Errors
     /// As [`Table::open`], without the path.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Table, FormatError> {
-        Table::new(Bytes::Owned(bytes))
+        Table::new(Bytes::Owned(bytes), true)
     }
 
-    fn new(bytes: Bytes) -> Result<Table, FormatError> {
+    fn new(bytes: Bytes, with_blocks: bool) -> Result<Table, FormatError> {
         let file = bytes.all();
         let header = Header::decode(file)?;
         let directory =
@@ -94,14 +108,20 @@ impl Table {
         check_directory(&header, directory)?;
         let records = decode_directory(directory, header.directory_offset, header.column_count)?;
         let (columns, sections) = read_columns(file, &header, &records)?;
+        let groups =
+            if with_blocks { find_groups(&records, &sections, header.row_count)? } else { Vec::new() };
         let by_name =
             columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
         let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
         let narrow_texts = columns.iter().map(|_| OnceLock::new()).collect();
-        let table = Table { bytes, header, records, columns, sections, narrow_texts, by_name, rows };
+        let symbols = columns.iter().map(|_| OnceLock::new()).collect();
+        let table =
+            Table { bytes, header, records, columns, sections, narrow_texts, groups, symbols, by_name, rows };
         table.check_file_sections()?;
-        for column in 0..table.columns.len() {
-            table.stored_column(column)?;
+        for (column, meta) in table.columns.iter().enumerate() {
+            if with_blocks || meta.storage != Storage::Texts {
+                table.stored_column(column)?;
+            }
         }
         Ok(table)
     }
@@ -171,6 +191,25 @@ impl Table {
         }
     }
 
+    /// Touches ranges of the file, so that their cache misses overlap. Where the first is not in memory, the kernel is
+    /// told of all others before they are read one by one.
+    pub(crate) fn fetch(&self, ranges: &[std::ops::Range<usize>]) {
+        let file = self.file();
+        let mut touched = 0u8;
+        let mut touch = |at: usize| touched ^= file.get(at).copied().unwrap_or(0);
+        if let (Bytes::Mapped(map), Some((first, rest))) = (&self.bytes, ranges.split_first())
+            && rest.len() >= ADVISED_RANGES_MIN
+        {
+            let before = major_faults();
+            touch(first.start);
+            if major_faults() != before {
+                rest.iter().for_each(|range| map.advise_will_need(range));
+            }
+        }
+        ranges.iter().for_each(|range| touch(range.start));
+        std::hint::black_box(touched);
+    }
+
     /// The values of a column. Dictionary texts of floats have the width of the source.
     ///
     /// # Errors
@@ -206,6 +245,14 @@ impl Table {
             ));
         };
         ColumnView { table: self, meta, sections, number }.data()
+    }
+
+    /// The symbols of a column of texts; `None` without, or when the file is damaged.
+    pub(crate) fn symbols_of(&self, column: usize) -> Option<&Symbols> {
+        match self.stored_column(column).ok()? {
+            ColumnData::Texts(texts) => texts.symbols.get(),
+            _ => None,
+        }
     }
 
     /// The section of a column, if it has one of that kind.

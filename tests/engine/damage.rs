@@ -4,7 +4,7 @@
 use mercato_format::Table;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, TimeUnit};
-use mercato_query::render::{Format, Labels, render_arrow, render_rows};
+use mercato_query::render::{Format, Labels, render_arrow, render_rows, render_xlsx};
 use mercato_query::{NoSelections, QueryRequest, RowStream, count_matches, execute, plan};
 
 fn file() -> Vec<u8> {
@@ -105,6 +105,56 @@ fn flipped_bytes_give_result_or_error() {
         opened > 1_000,
         "damage among the rows is not found at open, so the engine must bear it: {opened}"
     );
+}
+
+/// Row blocks, their places and layout, and the symbols: whatever is damaged, what is printed is what was written.
+#[test]
+fn never_prints_damaged_cells() {
+    let bytes = file();
+    let sound = Table::from_bytes(bytes.clone()).unwrap();
+    let (columns, rows): (Vec<usize>, Vec<u32>) =
+        ((0..sound.columns().len()).collect(), (0..sound.row_count()).collect());
+    let printed = |table: &Table| {
+        let mut outputs = Vec::new();
+        for format in [Format::Json, Format::Csv] {
+            let mut out = Vec::new();
+            render_rows(format, table, &columns, &rows, &mut out).ok()?;
+            outputs.push(out);
+        }
+        for render in [render_arrow, without_notes] {
+            let mut out = Vec::new();
+            render(table, &columns, &rows, Labels::default(), &mut out).ok()?;
+            outputs.push(out);
+        }
+        Some(outputs)
+    };
+    let expected = printed(&sound).unwrap();
+    let (mut refused, mut same) = (0, 0);
+    let kinds = ["row_blocks", "block_places", "block_columns", "symbols"];
+    for section in sound.sections().filter(|section| kinds.contains(&section.kind)) {
+        for at in section.offset as usize..(section.offset + section.len) as usize {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x11;
+            match Table::from_bytes(damaged).ok().and_then(|table| printed(&table)) {
+                None => refused += 1,
+                Some(found) => {
+                    assert!(found == expected, "byte {at} of {}", section.kind);
+                    same += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 1_000 && same == 0, "{refused} refused, {same} printed as before");
+}
+
+fn without_notes(
+    table: &Table,
+    columns: &[usize],
+    rows: &[u32],
+    labels: Labels<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), mercato_format::FormatError> {
+    render_xlsx(table, columns, rows, labels, out).map(drop)
 }
 
 #[test]

@@ -17,7 +17,8 @@ use crate::text::json_string_text;
 
 pub use dictionary::{Dictionary, TEXT_PADDING, TextTable};
 pub use numbers::{FENCE_RANKS, Numbers};
-pub use texts::Texts;
+pub(crate) use texts::push_packed_json;
+pub use texts::{TextReader, Texts};
 pub use zones::{ZONE_RECORD_SIZE, ZONE_ROWS, Zone, Zones};
 
 /// The values of a column.
@@ -88,18 +89,20 @@ impl<'a> ColumnData<'a> {
     /// The text of a row, of a column of texts: `Some(None)` for null, `None` when the file is damaged.
     #[must_use]
     pub fn text(&self, row: u32) -> Option<Option<Cow<'a, [u8]>>> {
-        let json = match self {
+        match self {
             ColumnData::Dictionary(column) => {
                 let code = column.codes.get(row as usize)?;
                 if code == column.entries {
                     return Some(None);
                 }
-                column.json.get(code)?
+                json_string_text(column.json.get(code)?).map(Some)
             }
-            ColumnData::Texts(column) => column.json(row)?,
-            ColumnData::Numbers(_) => return None,
-        };
-        if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
+            ColumnData::Texts(column) => {
+                let text = column.reader().text(row)?.map(Cow::into_owned);
+                Some(text.map(Cow::Owned))
+            }
+            ColumnData::Numbers(_) => None,
+        }
     }
 }
 

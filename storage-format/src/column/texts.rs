@@ -1,12 +1,17 @@
-//! Text columns: concatenated JSON texts, offsets by chunk, and ranks of the sort order.
+//! Text columns: their texts lie in the row blocks; here are the ranks of the sort order, and reading by row.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use crate::array::UintArray;
-use crate::column::dictionary::without_padding;
+use crate::blocks::{BLOCK_ROWS_MAX, Block, BlockColumn, Group};
+use crate::checksum::{checksum, section_checksum};
 use crate::column::{RowOrder, Zones, partition_point};
-use crate::layout::take;
-use crate::packed_numbers::CHUNK_ROWS;
+use crate::fsst::{ESCAPE, Symbols};
+use crate::reader::Table;
+use crate::text::json_string_text;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Texts<'a> {
     pub null_count: u32,
     /// With a sort index, the first rank of the run of each row's text. Nulls have the number of rows with a value.
@@ -14,71 +19,62 @@ pub struct Texts<'a> {
     /// Whether no text needs quotes in CSV.
     pub csv_plain: bool,
     pub(crate) rows: u32,
-    pub(crate) offsets: UintArray<'a>,
-    pub(crate) bases: &'a [u8],
-    pub(crate) padded: &'a [u8],
+    pub(crate) table: &'a Table,
+    pub(crate) group: &'a Group,
+    pub(crate) number: usize,
+    pub(crate) symbols: SymbolsSection<'a>,
     pub(crate) order: RowOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
-impl<'a> Texts<'a> {
-    /// The JSON text of a row: a string with its quotes, or `null`.
-    #[inline]
-    #[must_use]
-    pub fn json(&self, row: u32) -> Option<&'a [u8]> {
-        let (start, end) = self.span(row)?;
-        self.bytes().get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+impl std::fmt::Debug for Texts<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Texts(column {}, {} rows)", self.number, self.rows)
     }
+}
 
-    /// Start and end of a row's JSON text in [`Texts::bytes`], not yet bounds-checked.
+/// Symbols that are decoded, and compared with their checksum, at the first access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SymbolsSection<'a> {
+    pub(crate) decoded: &'a OnceLock<Option<Box<Symbols>>>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) checksum: u64,
+}
+
+impl<'a> SymbolsSection<'a> {
+    /// The symbols; `None` when the file is damaged.
     #[inline]
-    #[must_use]
-    pub fn span(&self, row: u32) -> Option<(u64, u64)> {
-        let row = row as usize;
-        let base: u64 = take(self.bases, row / CHUNK_ROWS * 8).map(u64::from_le_bytes)?;
-        let start = base.checked_add(self.offsets.get(row)?.into())?;
-        let next = row + 1;
-        let end = if next < self.rows as usize && !next.is_multiple_of(CHUNK_ROWS) {
-            base.checked_add(self.offsets.get(next)?.into())?
-        } else {
-            take(self.bases, (row / CHUNK_ROWS + 1) * 8).map(u64::from_le_bytes)?
+    pub(crate) fn get(&self) -> Option<&'a Symbols> {
+        let decode = || {
+            let sound = section_checksum(&[checksum(self.bytes)]) == self.checksum;
+            Symbols::decode(self.bytes).filter(|_| sound).map(Box::new)
         };
-        Some((start, end))
+        self.decoded.get_or_init(decode).as_deref()
+    }
+}
+
+impl<'a> Texts<'a> {
+    /// Reads texts row by row.
+    #[must_use]
+    pub fn reader(&self) -> TextReader<'a> {
+        let layout = self.table.block_layout(self.group);
+        let at = self.number.checked_sub(self.group.columns.start);
+        let column = layout.zip(at).and_then(|(layout, at)| layout.columns.get(at)).copied();
+        let places = [0; TextReader::PLACES];
+        TextReader { texts: *self, column, number: None, block: &[], places, json: Vec::new() }
     }
 
-    /// Appends [`Texts::span`] of `count` rows from `first` on; `None` when there are fewer or the file is damaged.
+    /// The JSON text of a row: a string with its quotes, or `null`.
     #[must_use]
-    pub fn spans(&self, first: usize, count: usize, out: &mut Vec<(usize, usize)>) -> Option<()> {
-        let end = first.checked_add(count).filter(|end| *end <= self.rows as usize)?;
-        let mut from = first;
-        while from < end {
-            let chunk = from / CHUNK_ROWS;
-            let until = end.min((chunk + 1) * CHUNK_ROWS);
-            let base = usize::try_from(take(self.bases, chunk * 8).map(u64::from_le_bytes)?).ok()?;
-            let start_of = |row: usize| base.checked_add(self.offsets.get(row)? as usize);
-            let mut start = start_of(from)?;
-            for row in from + 1..until {
-                let next = start_of(row)?;
-                out.push((start, next));
-                start = next;
-            }
-            let (_, last_end) = self.span(u32::try_from(until - 1).ok()?)?;
-            out.push((start, usize::try_from(last_end).ok()?));
-            from = until;
-        }
-        Some(())
+    pub fn json(&self, row: u32) -> Option<Vec<u8>> {
+        let mut reader = self.reader();
+        reader.json(row)?;
+        Some(reader.json)
     }
 
-    /// All texts, concatenated.
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        without_padding(self.padded)
-    }
-
-    /// All texts and `TEXT_PADDING` bytes of padding.
-    #[must_use]
-    pub fn padded_bytes(&self) -> &'a [u8] {
-        self.padded
+    /// Touches the blocks of distant rows, so that their cache misses overlap.
+    pub(crate) fn fetch(&self, rows: &[u32]) {
+        self.group.fetch(self.table, rows);
     }
 
     /// Number of ranks with a value.
@@ -91,9 +87,9 @@ impl<'a> Texts<'a> {
     /// the file is damaged.
     #[must_use]
     pub fn lower_bound(&self, text: &[u8], or_equal: bool) -> Option<u32> {
+        let mut reader = self.reader();
         partition_point(0..self.valid_ranks(), |rank| {
-            let json = self.json(self.order.row_at(rank)?)?;
-            let found = crate::text::json_string_text(json)?;
+            let found = reader.text(self.order.row_at(rank)?)??;
             Some(found.as_ref() < text || (or_equal && found.as_ref() == text))
         })
     }
@@ -102,4 +98,93 @@ impl<'a> Texts<'a> {
     pub fn order(&self) -> RowOrder<'a> {
         self.order
     }
+}
+
+/// Reads texts row by row, and finds those of one block together. `None` means a damaged file. Checksums are not
+/// compared.
+#[derive(Debug)]
+pub struct TextReader<'a> {
+    texts: Texts<'a>,
+    column: Option<BlockColumn>,
+    /// The block that was read last.
+    number: Option<u32>,
+    block: &'a [u8],
+    places: [usize; TextReader::PLACES],
+    json: Vec<u8>,
+}
+
+impl<'a> TextReader<'a> {
+    /// Places of the packed texts of a block: the start of each, then the end.
+    pub(crate) const PLACES: usize = BLOCK_ROWS_MAX as usize + 1;
+
+    /// The packed text of a row.
+    #[inline]
+    pub(crate) fn packed(&mut self, row: u32) -> Option<&'a [u8]> {
+        let block_rows = self.texts.group.block_rows;
+        let number = row.checked_div(block_rows).filter(|_| row < self.texts.rows)?;
+        if self.number != Some(number) {
+            self.go_to(number)?;
+        }
+        let pair = self.places.get((row & (block_rows - 1)) as usize..)?.first_chunk::<2>()?;
+        let [from, to] = *pair;
+        self.block.get(from..to)
+    }
+
+    fn go_to(&mut self, number: u32) -> Option<()> {
+        self.number = None;
+        let Texts { table, group, .. } = self.texts;
+        let block: Block<'a> = table.block(group, number)?;
+        let part = block.texts(self.column.as_ref()?, group.block_rows)?;
+        part.places(group.block_rows as usize, &mut self.places)?;
+        (self.number, self.block) = (Some(number), block.bytes());
+        Some(())
+    }
+
+    /// Whether a row has no text.
+    #[must_use]
+    pub fn is_null(&mut self, row: u32) -> Option<bool> {
+        self.packed(row).map(is_null)
+    }
+
+    /// The JSON text of a row: a string with its quotes, or `null`.
+    #[inline]
+    #[must_use]
+    pub fn json(&mut self, row: u32) -> Option<&[u8]> {
+        let packed = self.packed(row)?;
+        self.json.clear();
+        push_packed_json(self.texts.symbols.get()?, packed, &mut self.json)?;
+        Some(&self.json)
+    }
+
+    /// Bytes of the JSON text of a row.
+    #[must_use]
+    pub fn json_len(&mut self, row: u32) -> Option<usize> {
+        let packed = self.packed(row)?;
+        if is_null(packed) { Some(4) } else { Some(self.texts.symbols.get()?.unpacked_len(packed)? + 2) }
+    }
+
+    /// The text of a row: `Some(None)` for null.
+    #[must_use]
+    pub fn text(&mut self, row: u32) -> Option<Option<Cow<'_, [u8]>>> {
+        let json = self.json(row)?;
+        if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
+    }
+}
+
+/// Whether a packed text stands for null: a lone escape.
+fn is_null(packed: &[u8]) -> bool {
+    packed == [ESCAPE]
+}
+
+/// Appends the JSON text of a packed one.
+#[inline]
+pub(crate) fn push_packed_json(symbols: &Symbols, packed: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    if is_null(packed) {
+        out.extend_from_slice(b"null");
+        return Some(());
+    }
+    out.push(b'"');
+    symbols.unpack(packed, out)?;
+    out.push(b'"');
+    Some(())
 }

@@ -1,24 +1,32 @@
 //! Builds a column from its sections, and checks that the length of each fits the row count.
 
 use crate::array::UintArray;
+use crate::column::texts::SymbolsSection;
 use crate::column::{
     ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
     ZONE_ROWS, Zones,
 };
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::{FormatError, Place, corrupt};
+use crate::fsst::SYMBOLS_SECTION_BYTES_MAX;
 use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
 use crate::reader::Table;
 use crate::schema::ColumnKind;
 use crate::section::{SectionKind, SectionRecord};
 
 /// The directory records of one column, by kind.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ColumnSections {
     records: [Option<u32>; COLUMN_KINDS],
 }
 
-const COLUMN_KINDS: usize = SectionKind::ConstantCodes as usize - SectionKind::Codes as usize + 1;
+impl Default for ColumnSections {
+    fn default() -> ColumnSections {
+        ColumnSections { records: [None; COLUMN_KINDS] }
+    }
+}
+
+const COLUMN_KINDS: usize = SectionKind::BlockColumns as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
     /// The entry for a section kind; `None` for a kind of the whole file.
@@ -136,23 +144,37 @@ impl<'a> ColumnView<'a> {
     }
 
     fn texts(&self) -> Result<Texts<'a>, FormatError> {
-        let rows = self.table.row_count();
-        let chunks = (rows as usize).div_ceil(CHUNK_ROWS) as u64;
         let ranks = match self.meta.sort_index {
             SortIndex::None => None,
             _ => Some(self.array(SectionKind::Ranks)?),
         };
+        let number = self.number as usize;
+        let group = self.table.group_of(number).ok_or_else(|| self.refuse(SectionKind::RowBlocks, 1, 0))?;
         Ok(Texts {
             null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
             ranks,
             csv_plain: self.meta.csv_plain,
-            rows,
-            offsets: self.array(SectionKind::TextOffsets)?,
-            bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
-            padded: self.padded(SectionKind::TextBytes, TEXT_PADDING)?,
+            rows: self.table.row_count(),
+            table: self.table,
+            group,
+            number,
+            symbols: self.symbols()?,
             order: self.order()?,
             zones: self.zones()?,
         })
+    }
+
+    pub(crate) fn symbols(&self) -> Result<SymbolsSection<'a>, FormatError> {
+        let kind = SectionKind::Symbols;
+        let decoded = self.table.symbols.get(self.number as usize);
+        match self.record(kind).zip(decoded) {
+            Some((record, decoded)) if record.len <= SYMBOLS_SECTION_BYTES_MAX => {
+                Ok(SymbolsSection { decoded, bytes: self.padded(kind, 0)?, checksum: record.checksum })
+            }
+            found => {
+                Err(self.refuse(kind, SYMBOLS_SECTION_BYTES_MAX, found.map_or(0, |(record, _)| record.len)))
+            }
+        }
     }
 
     fn order(&self) -> Result<RowOrder<'a>, FormatError> {

@@ -76,10 +76,28 @@ impl MappedFile {
         drop(released);
     }
 
+    /// Asks the kernel to read a range, without waiting for it.
+    pub fn advise_will_need(&self, range: &Range<usize>) {
+        if range.end <= self.map.len() {
+            // A refused advice changes no result, so the error is ignored.
+            let _ = self.map.advise_range(Advice::WillNeed, range.start, range.len());
+        }
+    }
+
     /// Tells the kernel that the file will be read from start to end.
     pub fn advise_sequential(&self) {
         // A refused advice changes no result, so the error is ignored.
         let _ = self.map.advise(Advice::Sequential);
+    }
+}
+
+/// Pages that this thread had to wait for since it began.
+pub(crate) fn major_faults() -> i64 {
+    // SAFETY: `rusage` is a plain struct of integers, for which zeros are a value, and `getrusage` only fills the one
+    // that it is given, which lives through the call.
+    unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        if libc::getrusage(libc::RUSAGE_THREAD, &mut usage) == 0 { usage.ru_majflt } else { 0 }
     }
 }
 
@@ -220,6 +238,20 @@ mod tests {
         assert!(other.bytes().iter().all(|byte| *byte == 7) && other.is_intact());
         drop(map);
         assert!(MappedFile::open(&cut).unwrap().is_intact(), "a slot is handed on clean");
+    }
+
+    #[test]
+    fn bears_any_advice_and_counts_faults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("whole");
+        std::fs::write(&path, vec![7; 64 * 1024]).unwrap();
+        let map = MappedFile::open(&path).unwrap();
+        let before = major_faults();
+        for range in [0..1, 5_000..5_001, 65_535..65_536, 65_535..70_000, usize::MAX - 1..usize::MAX, 9..9] {
+            map.advise_will_need(&range);
+        }
+        assert!(map.bytes().iter().all(|byte| *byte == 7) && map.is_intact());
+        assert!(major_faults() >= before);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum SectionKind {
     SourceSchema = 3,
     /// XXH3 of every block of every section.
     BlockChecksums = 4,
-    /// Offset of each chunk of rows in each export format. Since minor version 1.
+    /// Offset of each chunk of rows in each export format.
     RenderedLengths = 5,
     /// Dictionary code of every row.
     Codes = 16,
@@ -48,23 +48,25 @@ pub enum SectionKind {
     Validity = 26,
     /// Order key at every 1,024th rank.
     Fences = 27,
-    /// Offset of each row's text in its chunk.
-    TextOffsets = 28,
-    /// Offset of each chunk's texts.
-    TextBases = 29,
-    /// JSON texts of the rows.
-    TextBytes = 30,
     /// First rank of the run of each row's text.
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
     Zones = 32,
-    /// Statistics of the column. Since minor version 1.
+    /// Statistics of the column.
     Statistics = 33,
-    /// Replaces the codes when every row has code 0. Since minor version 2.
+    /// Replaces the codes when every row has code 0.
     ConstantCodes = 34,
+    /// The symbols that texts are packed with.
+    Symbols = 50,
+    /// All cells of a group of columns, block by block.
+    RowBlocks = 51,
+    /// Start of each block.
+    BlockPlaces = 52,
+    /// Base and width of each column of the group.
+    BlockColumns = 53,
 }
 
-const KINDS: [SectionKind; 24] = [
+const KINDS: [SectionKind; 25] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -82,13 +84,14 @@ const KINDS: [SectionKind; 24] = [
     SectionKind::Chunks,
     SectionKind::Validity,
     SectionKind::Fences,
-    SectionKind::TextOffsets,
-    SectionKind::TextBases,
-    SectionKind::TextBytes,
     SectionKind::Ranks,
     SectionKind::Zones,
     SectionKind::Statistics,
     SectionKind::ConstantCodes,
+    SectionKind::Symbols,
+    SectionKind::RowBlocks,
+    SectionKind::BlockPlaces,
+    SectionKind::BlockColumns,
 ];
 
 impl SectionKind {
@@ -119,23 +122,14 @@ impl SectionKind {
             SectionKind::Chunks => "chunks",
             SectionKind::Validity => "validity",
             SectionKind::Fences => "fences",
-            SectionKind::TextOffsets => "text_offsets",
-            SectionKind::TextBases => "text_bases",
-            SectionKind::TextBytes => "text_bytes",
             SectionKind::Ranks => "ranks",
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
             SectionKind::ConstantCodes => "constant_codes",
-        }
-    }
-
-    /// Minor version of the first reader that knows the kind.
-    #[must_use]
-    pub fn minimal_minor(self) -> u16 {
-        match self {
-            SectionKind::ConstantCodes => 2,
-            kind if kind.is_optional() => 1,
-            _ => 0,
+            SectionKind::Symbols => "symbols",
+            SectionKind::RowBlocks => "row_blocks",
+            SectionKind::BlockPlaces => "block_places",
+            SectionKind::BlockColumns => "block_columns",
         }
     }
 

@@ -73,12 +73,10 @@ fn of_texts(data: &Texts<'_>, rows: u32) -> Option<ColumnStatistics> {
     let mut lengths = Lengths::default();
     let mut unsorted: Option<(u32, u32)> = None;
     let known = data.order().is_known();
+    let mut reader = data.reader();
     for row in 0..rows {
-        let json = data.json(row)?;
-        if json == b"null" {
-            continue;
-        }
-        lengths.add(characters(json)?, 1);
+        let Some(text) = reader.text(row)? else { continue };
+        lengths.add(characters_of(&text), 1);
         if !known {
             unsorted = Some(wider(data, unsorted, row)?);
         }
@@ -99,22 +97,25 @@ pub(super) fn sorted_extremes(data: &Texts<'_>) -> Option<Option<(u32, u32)>> {
 }
 
 fn wider(data: &Texts<'_>, extremes: Option<(u32, u32)>, row: u32) -> Option<(u32, u32)> {
-    let text = |row: u32| json_string_text(data.json(row)?);
     let Some((first, last)) = extremes else { return Some((row, row)) };
-    let found = text(row)?;
-    let first = if found < text(first)? { row } else { first };
-    Some((first, if found > text(last)? { row } else { last }))
+    let (mut one, mut other) = (data.reader(), data.reader());
+    let found = one.text(row)?;
+    let first = if found < other.text(first)? { row } else { first };
+    Some((first, if found > other.text(last)? { row } else { last }))
 }
 
 /// Characters of the text of a JSON string.
 fn characters(json: &[u8]) -> Option<u64> {
-    let text = json_string_text(json)?;
+    json_string_text(json).map(|text| characters_of(&text))
+}
+
+fn characters_of(text: &[u8]) -> u64 {
     // Continuation bytes look like 10xxxxxx. Counting bytes lets the loop be vectorised.
     let continued: usize = text
         .chunks(usize::from(u8::MAX))
         .map(|part| usize::from(part.iter().fold(0u8, |sum, byte| sum + u8::from(byte & 0xC0 == 0x80))))
         .sum();
-    Some((text.len() - continued) as u64)
+    (text.len() - continued) as u64
 }
 
 /// The number of texts by length.

@@ -9,6 +9,7 @@ use crate::layout::{HEADER_SIZE, u64_at};
 use crate::reader::Table;
 use crate::section::{SectionKind, SectionRecord};
 
+mod blocks;
 mod dictionary;
 mod numbers;
 mod texts;
@@ -94,6 +95,7 @@ impl Table {
         let blocks = self.block_table()?;
         self.records.par_iter().try_for_each(|record| self.verify_section(record, blocks))?;
         self.verify_rendered_lengths()?;
+        self.groups.par_iter().try_for_each(|group| blocks::verify(self, group))?;
         let columns = self.columns().len();
         (0..columns).into_par_iter().try_for_each(|column| {
             self.verify_column(column)?;
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn verifies_each_column_section_once() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1_1.mcol");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1.mcol");
         let table = Table::open(&golden).unwrap();
         let mut passed = 0;
         for column in 0..table.columns().len() {

@@ -28,26 +28,24 @@ pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
-    let mut at = 0u64;
     let mut nulls = 0u64;
     let mut csv_plain = true;
+    if data.symbols.get().is_none() {
+        return Err(violation(SectionKind::Symbols, column, "version, lengths and bytes", 1, 0));
+    }
+    let mut reader = data.reader();
     for row in 0..rows {
-        let (start, end) = data.span(row).unwrap_or((u64::MAX, 0));
-        if start != at || end < start {
-            return Err(violation(SectionKind::TextOffsets, column, "start of a text", at, start));
-        }
-        at = end;
-        let json = data.json(row).unwrap_or_default();
-        if json == b"null" {
+        if reader.is_null(row) == Some(true) {
             nulls += 1;
             continue;
         }
-        let text = json_text(json)
-            .ok_or_else(|| violation(SectionKind::TextBytes, column, "JSON string", 1, row.into()))?;
+        let text = reader
+            .json(row)
+            .and_then(json_text)
+            .ok_or_else(|| violation(SectionKind::RowBlocks, column, "JSON string", 1, row.into()))?;
         csv_plain &= matches!(text, Cow::Borrowed(_)) && !csv_needs_quotes(&text);
     }
-    expect_equal(SectionKind::TextBytes, column, "length", at, data.bytes().len() as u64)?;
-    expect_equal(SectionKind::TextBytes, column, "nulls", meta.null_count, nulls)?;
+    expect_equal(SectionKind::RowBlocks, column, "nulls", meta.null_count, nulls)?;
     expect_equal(SectionKind::Columns, column, "CSV flag", csv_plain.into(), meta.csv_plain.into())?;
     if data.order.is_known() {
         verify_order(data, meta, column, rows)?;
@@ -57,13 +55,14 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
 
 fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
     let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
-        SectionKind::TextBytes
+        SectionKind::RowBlocks
     } else {
         SectionKind::Permutation
     };
     let valid = data.valid_ranks();
     let (mut run, mut distinct) = (0u32, 0u64);
-    let mut before: Option<(Cow<'_, [u8]>, u32)> = None;
+    let mut before: Option<(Vec<u8>, u32)> = None;
+    let mut reader = data.reader();
     let mut block = Vec::with_capacity(BLOCK_RANKS as usize);
     for start in (0..rows).step_by(BLOCK_RANKS as usize) {
         block.clear();
@@ -71,9 +70,9 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
         if !inside || block.iter().any(|row| *row >= rows) {
             return Err(violation(kind, column, "row of a rank", rows.into(), start.into()));
         }
-        fetch(data, &block);
+        data.fetch(&block);
         for (rank, row) in (start..).zip(block.iter().copied()) {
-            let text = json_string_text(data.json(row).unwrap_or_default());
+            let text = reader.text(row).flatten();
             if text.is_some() != (rank < valid) {
                 return Err(violation(
                     kind,
@@ -87,8 +86,8 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
             if rank == valid {
                 (run, before) = (valid, None);
             }
-            let differs = before.as_ref().is_none_or(|(last, _)| *last != text);
-            if before.as_ref().is_some_and(|(last, last_row)| (last, last_row) >= (&text, &row)) {
+            let differs = before.as_ref().is_none_or(|(last, _)| *last != *text);
+            if before.as_ref().is_some_and(|(last, last_row)| (last.as_slice(), last_row) >= (&*text, &row)) {
                 return Err(violation(kind, column, "order of rows", 0, rank.into()));
             }
             if differs && rank < valid {
@@ -96,26 +95,21 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
             }
             let found = data.ranks.and_then(|ranks| ranks.get(row as usize)).unwrap_or(u32::MAX);
             expect_equal(SectionKind::Ranks, column, "rank of a row", run.into(), found.into())?;
-            before = Some((text, row));
+            let (mut last, _) = before.take().unwrap_or_default();
+            last.clear();
+            last.extend_from_slice(&text);
+            before = Some((last, row));
         }
     }
     expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
 }
 
-/// Prefetches the texts of distant rows, so that their cache misses overlap.
-fn fetch(data: &Texts<'_>, rows: &[u32]) {
-    let mut spans = Vec::with_capacity(rows.len());
-    spans.extend(rows.iter().filter_map(|row| data.span(*row)));
-    let first = |start: u64| usize::try_from(start).ok().and_then(|at| data.bytes().get(at)).copied();
-    let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ first(*start).unwrap_or(0));
-    std::hint::black_box(touched);
-}
-
 fn verify_zones(data: &Texts<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
+    let mut reader = data.reader();
     for (number, start) in (0..rows).step_by(ZONE_ROWS).enumerate() {
         let mut zone = Zone::EMPTY;
         for row in start..rows.min(start.saturating_add(ZONE_ROWS as u32)) {
-            if data.json(row) == Some(b"null") {
+            if reader.is_null(row) == Some(true) {
                 zone.null_count += 1;
             } else if let Some(ranks) = data.ranks {
                 zone.include(ranks.get(row as usize).unwrap_or(u32::MAX).into());

@@ -184,7 +184,7 @@ impl ColumnBuilder {
             }
         };
         let report = report(&meta, reason, &set);
-        Ok(ColumnSegment { meta, rows, sections: set.sections, report })
+        Ok(ColumnSegment { meta, rows, sections: set.sections, texts: set.texts, report })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes a store file: one [`ColumnBuilder`] for each column, and one [`TableWriter`] that writes the segments,
 //! verifies the file through the reader and renames it into place.
 
+pub(crate) mod blocks;
 mod builder;
 mod dictionary;
 mod distinct_sketch;

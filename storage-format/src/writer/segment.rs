@@ -7,6 +7,7 @@ use crate::column::{ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::section::SectionKind;
+use crate::writer::blocks::PackedTexts;
 use crate::writer::spool::Spool;
 
 /// The report of a column: its encoding and the reason.
@@ -44,6 +45,8 @@ pub struct ColumnSegment {
     pub(crate) meta: ColumnMeta,
     pub(crate) rows: u64,
     pub(crate) sections: Vec<SectionData>,
+    /// Texts that become part of the row blocks.
+    pub(crate) texts: Option<PackedTexts>,
     pub(crate) report: ColumnReport,
 }
 
@@ -57,7 +60,8 @@ impl ColumnSegment {
     /// Bytes that the segment holds in memory.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.sections.iter().map(|section| section.bytes.memory_bytes()).sum()
+        let sections: u64 = self.sections.iter().map(|section| section.bytes.memory_bytes()).sum();
+        sections + self.texts.as_ref().map_or(0, PackedTexts::memory_bytes)
     }
 
     /// Spills the segment to temporary files while it waits.
@@ -65,25 +69,28 @@ impl ColumnSegment {
     /// # Errors
     /// [`FormatError::Io`] when the disk is full.
     pub fn spill(&mut self) -> Result<(), FormatError> {
-        self.sections.iter_mut().try_for_each(|section| section.bytes.spill())
+        self.sections.iter_mut().try_for_each(|section| section.bytes.spill())?;
+        self.texts.as_mut().map_or(Ok(()), PackedTexts::spill)
     }
 }
 
 /// Creates the sections of a column, each within its share of the memory budget.
 pub(crate) struct SectionSet<'a> {
     pub(crate) sections: Vec<SectionData>,
+    pub(crate) texts: Option<PackedTexts>,
     memory_max: u64,
     directory: &'a Path,
 }
 
 impl<'a> SectionSet<'a> {
     pub(crate) fn new(memory_max: u64, directory: &'a Path) -> SectionSet<'a> {
-        SectionSet { sections: Vec::new(), memory_max, directory }
+        SectionSet { sections: Vec::new(), texts: None, memory_max, directory }
     }
 
     /// A spool for a section, with the remaining memory.
     pub(crate) fn spool(&self) -> Spool {
         let used: u64 = self.sections.iter().map(|section| section.bytes.memory_bytes()).sum();
+        let used = used + self.texts.as_ref().map_or(0, PackedTexts::memory_bytes);
         Spool::new(self.memory_max.saturating_sub(used), self.directory)
     }
 
@@ -118,7 +125,8 @@ impl<'a> SectionSet<'a> {
             .iter()
             .filter(|section| section.kind.is_index() == index)
             .map(|section| section.bytes.len())
-            .sum()
+            .sum::<u64>()
+            + self.texts.as_ref().filter(|_| !index).map_or(0, |texts| texts.bytes.len())
     }
 }
 

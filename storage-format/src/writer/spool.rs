@@ -77,6 +77,27 @@ impl Spool {
         Ok(())
     }
 
+    /// Fills `out` with the bytes from `at` on.
+    pub(crate) fn read_at(&self, at: u64, out: &mut [u8]) -> Result<(), FormatError> {
+        let in_file =
+            usize::try_from(self.file_bytes.saturating_sub(at)).unwrap_or(usize::MAX).min(out.len());
+        let (head, tail) = out.split_at_mut_checked(in_file).unwrap_or_default();
+        if let Some(file) = self.file.as_ref().filter(|_| !head.is_empty()) {
+            file.read_exact_at(head, at).map_err(FormatError::io("read a temporary file"))?;
+        }
+        let from = usize::try_from(at.saturating_sub(self.file_bytes)).unwrap_or(usize::MAX);
+        let memory = self.memory.get(from..).and_then(|memory| memory.get(..tail.len()));
+        match memory {
+            Some(memory) => tail.copy_from_slice(memory),
+            None if tail.is_empty() => {}
+            None => {
+                let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(FormatError::io("read a temporary file")(end));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads all bytes in order, in pieces whose length is a multiple of `unit`, except the last.
     pub(crate) fn read(
         &self,
@@ -121,6 +142,14 @@ mod tests {
             };
             spool.read(8, &mut check).unwrap();
             assert_eq!((next, spool.len()), (700_000, 5_600_000));
+            for number in [0u64, 1, 131_071, 131_072, 524_287, 699_998] {
+                let mut two = [0u8; 16];
+                spool.read_at(number * 8, &mut two).unwrap();
+                let expected = [number.to_le_bytes(), (number + 1).to_le_bytes()].concat();
+                assert_eq!(two, *expected);
+            }
+            assert!(spool.read_at(699_999 * 8, &mut [0u8; 9]).is_err());
+            spool.read_at(700_000 * 8, &mut []).unwrap();
         }
     }
 }

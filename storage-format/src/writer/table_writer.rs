@@ -13,13 +13,14 @@ use crate::checksum::{BlockHasher, checksum, fingerprint};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
-use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE};
+use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE, VERSION_MINOR};
 use crate::limits::{COLUMNS_MAX, NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::reader::Table;
 use crate::rendered_lengths::{RenderedLengths, encode_lengths};
 use crate::section::{NO_COLUMN, RECORD_SIZE, SectionKind, SectionRecord};
 use crate::statistics::ColumnStatistics;
 use crate::verify::VerifyProgress;
+use crate::writer::blocks::{self, PendingTexts};
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
 use crate::writer::temporary_file;
@@ -53,6 +54,9 @@ pub struct TableWriter {
     records: Vec<SectionRecord>,
     blocks: Vec<u64>,
     columns: Vec<ColumnMeta>,
+    /// The texts of columns whose row blocks are not written yet.
+    texts: PendingTexts,
+    has_row_blocks: bool,
     names: HashSet<String>,
 }
 
@@ -75,6 +79,8 @@ impl TableWriter {
             records: Vec::new(),
             blocks: Vec::new(),
             columns: Vec::new(),
+            texts: PendingTexts::new(folder_of(target)),
+            has_row_blocks: false,
             names: HashSet::new(),
         })
     }
@@ -112,11 +118,34 @@ impl TableWriter {
         for section in &segment.sections {
             self.write_section(section, column)?;
         }
+        self.texts.push(segment.texts)?;
         self.columns.push(segment.meta);
         Ok(())
     }
 
-    /// Opens the appended columns with the reader, so that sections derived from them can be appended.
+    /// Writes the row blocks of all columns, once.
+    fn write_row_blocks(&mut self) -> Result<(), FormatError> {
+        if std::mem::replace(&mut self.has_row_blocks, true) {
+            return Ok(());
+        }
+        let folder = folder_of(&self.target).to_path_buf();
+        let texts = std::mem::replace(&mut self.texts, PendingTexts::new(&folder));
+        let mut first = 0;
+        while first < self.columns.len() {
+            let write = |table: &Table| blocks::write(table, &texts, first, &folder);
+            let (next, groups) = self.read_file(Table::open_without_blocks, write)?;
+            for group in groups {
+                for section in &group.sections {
+                    self.write_section(section, group.first)?;
+                }
+            }
+            first = next;
+        }
+        Ok(())
+    }
+
+    /// Opens the appended columns with the reader, so that sections derived from them can be appended. No column may
+    /// follow.
     ///
     /// # Errors
     /// [`FormatError::Io`], or the error of `read`.
@@ -124,9 +153,18 @@ impl TableWriter {
         &mut self,
         read: impl FnOnce(&Table) -> Result<T, FormatError>,
     ) -> Result<T, FormatError> {
+        self.write_row_blocks()?;
+        self.read_file(Table::open, read)
+    }
+
+    fn read_file<T>(
+        &mut self,
+        open: fn(&Path) -> Result<Table, FormatError>,
+        read: impl FnOnce(&Table) -> Result<T, FormatError>,
+    ) -> Result<T, FormatError> {
         let (position, records, blocks) = (self.position, self.records.len(), self.blocks.len());
         self.complete()?;
-        let outcome = read(&Table::open(self.file.path())?)?;
+        let outcome = read(&open(self.file.path())?)?;
         // The table is closed, so no map covers the bytes that the next section overwrites.
         self.records.truncate(records);
         self.blocks.truncate(blocks);
@@ -172,6 +210,7 @@ impl TableWriter {
     /// # Errors
     /// [`FormatError::Io`], or the errors of [`Table::verify`]. The target is then unchanged.
     pub fn commit(mut self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<TableSummary, FormatError> {
+        self.write_row_blocks()?;
         let header = self.complete()?;
         let file = self.file.as_file_mut();
         file.set_permissions(Permissions::from_mode(0o444))
@@ -222,7 +261,7 @@ impl TableWriter {
             flags: section.kind.flags(),
             column,
             width: section.width,
-            minimal_minor: section.kind.minimal_minor(),
+            minimal_minor: VERSION_MINOR,
             offset,
             len,
             items: section.items,
@@ -271,7 +310,7 @@ impl TableWriter {
         let directory: Vec<u8> = self.records.iter().flat_map(SectionRecord::encode).collect();
         let directory_size = (self.records.len() * RECORD_SIZE) as u64;
         let header = Header {
-            minor: self.records.iter().map(|record| record.minimal_minor).max().unwrap_or(0),
+            minor: VERSION_MINOR,
             file_size: self.position + directory_size + TRAILER_SIZE as u64,
             row_count: self.rows.unwrap_or(0),
             column_count: u32::try_from(self.columns.len()).unwrap_or(u32::MAX),

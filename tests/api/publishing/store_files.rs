@@ -51,13 +51,16 @@ fn rivers_file(folder: &Path, version: &str) -> std::path::PathBuf {
 fn damage(path: &Path) {
     let table = Table::open(path).unwrap();
     let largest = table.blocks().unwrap().max_by_key(|block| block.len).unwrap();
-    let middle = largest.offset + largest.len as u64 / 2;
+    damage_at(path, largest.offset + largest.len as u64 / 2);
+}
+
+fn damage_at(path: &Path, at: u64) {
     let written_at = fs::metadata(path).unwrap().modified().unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     let file = fs::File::options().read(true).write(true).open(path).unwrap();
     let mut byte = [0];
-    file.read_exact_at(&mut byte, middle).unwrap();
-    file.write_all_at(&[byte[0] ^ 0x55], middle).unwrap();
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x55], at).unwrap();
     file.set_modified(written_at).unwrap();
 }
 
@@ -126,6 +129,23 @@ fn quarantines_file_damaged_in_place_under_its_old_time() {
     });
     assert_eq!(site.query("rivers", &key, BODY).refusal().2, "DATASET_QUARANTINED");
     assert_eq!(credits_left(&site.query("rivers", &key, BODY)), 997, "only the sound rows were paid");
+}
+
+/// Nobody has noticed the damage before the rows are read.
+#[test]
+fn never_sells_rows_damaged_in_place() {
+    let site = Site::over(prepared(&["1.0.0"]), &FREE_FLAGS);
+    let key = site.paying_key(1_000);
+    assert_eq!(site.query("rivers", &key, BODY).status, 200);
+    let path = store_path(&site.data(), "rivers", "1.0.0");
+    let table = Table::open(&path).unwrap();
+    let blocks = table.sections().find(|section| section.kind == "row_blocks").unwrap();
+    damage_at(&path, blocks.offset + 8 + blocks.len / 300);
+    let refused = site.query("rivers", &key, BODY);
+    assert_eq!(refused.refusal().0, 503, "{}", refused.text());
+    assert_eq!((refused.header("X-Credits-Charged"), credits_left(&refused)), (Some("0"), 997));
+    let again = site.query("rivers", &key, BODY);
+    assert_eq!(again.refusal().2, "DATASET_QUARANTINED");
 }
 
 #[test]

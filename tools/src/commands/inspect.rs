@@ -30,6 +30,7 @@ struct Inspection {
     fingerprint: String,
     written_by: String,
     columns: Vec<ColumnLine>,
+    row_blocks: Vec<GroupLine>,
     sections: Vec<SectionLine>,
     source_schema: String,
 }
@@ -49,6 +50,16 @@ struct ColumnLine {
     distinct: Option<u64>,
     data_bytes: u64,
     index_bytes: u64,
+}
+
+/// Neighbouring columns whose cells share row blocks.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupLine {
+    first_column: u32,
+    columns: u64,
+    rows_of_block: u16,
+    bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,16 +86,36 @@ pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
         fingerprint: table.fingerprint().to_string(),
         written_by: table.writer().to_owned(),
         columns: table.columns().iter().zip(sizes).map(column_line).collect(),
+        row_blocks: groups(&sections),
         sections: sections.iter().map(section_line).collect(),
         source_schema: table.source_schema().to_owned(),
     };
     if json { print_json(&inspection) } else { print_text(&for_people(&inspection)) }
 }
 
-/// Bytes of the values and of the indexes of each column.
+/// Whether a section holds cells of several columns.
+fn is_shared(section: &&SectionInfo) -> bool {
+    matches!(section.kind, "row_blocks" | "block_places" | "block_columns")
+}
+
+fn groups(sections: &[SectionInfo]) -> Vec<GroupLine> {
+    let blocks = sections.iter().filter(|section| section.kind == "row_blocks");
+    let line = |blocks: &SectionInfo| {
+        let shared = || sections.iter().filter(is_shared).filter(|other| other.column == blocks.column);
+        Some(GroupLine {
+            first_column: blocks.column?,
+            columns: shared().find(|section| section.kind == "block_columns")?.items,
+            rows_of_block: blocks.width,
+            bytes: shared().map(|section| section.len).sum(),
+        })
+    };
+    blocks.filter_map(line).collect()
+}
+
+/// Bytes of the values and of the indexes of each column, without row blocks.
 fn sizes(columns: usize, sections: &[SectionInfo]) -> Vec<[u64; 2]> {
     let mut sizes = vec![[0, 0]; columns];
-    for section in sections {
+    for section in sections.iter().filter(|section| !is_shared(section)) {
         let own = section.column.and_then(|column| sizes.get_mut(column as usize));
         if let Some([values, indexes]) = own {
             *(if section.index { indexes } else { values }) += section.len;
@@ -168,6 +199,14 @@ fn for_people(inspection: &Inspection) -> String {
             column.data_bytes,
             column.index_bytes,
             column.source_type
+        );
+    }
+    for group in &inspection.row_blocks {
+        let last = u64::from(group.first_column) + group.columns.saturating_sub(1);
+        let _ = writeln!(
+            text,
+            "\nrow blocks of columns {} to {last}: {} rows each, {} bytes",
+            group.first_column, group.rows_of_block, group.bytes
         );
     }
     let _ = writeln!(

@@ -101,11 +101,11 @@ fn refuse_pages(
 fn output_bytes(dataset: &Dataset, column: &JoinedColumn) -> u64 {
     let rows = dataset.row_count;
     match column.spec.kind {
-        ColumnKind::Boolean => rows.saturating_mul(1 + INDEX_ROW_BYTES),
+        ColumnKind::Boolean => rows.saturating_mul(2 + INDEX_ROW_BYTES),
         ColumnKind::Text => {
             dataset.text_bytes(column).saturating_add(rows.saturating_mul(4 + INDEX_ROW_BYTES))
         }
-        _ => rows.saturating_mul(8 + INDEX_ROW_BYTES),
+        _ => rows.saturating_mul(16 + INDEX_ROW_BYTES),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Predicates on columns, as key sets where the storage has keys. Nulls match none; NaN matches only its own key.
 
-use std::borrow::Cow;
-
 use memchr::memmem::Finder;
-use mercato_format::text::json_string_text;
-use mercato_format::{ColumnData, Texts};
+use mercato_format::ColumnData;
+use mercato_format::column::TextReader;
 
 use crate::plan::key_set::KeySet;
 use crate::work_limit::{Stop, WorkLimit};
@@ -88,8 +86,8 @@ impl TextPattern {
 impl TextTest {
     /// Whether the row's text passes; null never does.
     #[must_use]
-    pub fn passes(&self, texts: &Texts<'_>, row: u32) -> Option<bool> {
-        let text: Option<Cow<'_, [u8]>> = json_string_text(texts.json(row)?);
+    pub fn passes(&self, texts: &mut TextReader<'_>, row: u32) -> Option<bool> {
+        let text = texts.text(row)?;
         Some(text.is_some_and(|text| self.pattern.fits(&text) != self.negated))
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn sort_value(table: &Table, column: usize, row: u32) -> Result<Scala
     let meta = table.columns().get(column).ok_or_else(damaged)?;
     let (kind, width) = (meta.kind, meta.float_width());
     let scalar = match table.column(column)? {
-        ColumnData::Texts(texts) => texts.json(row).map(text_scalar),
+        ColumnData::Texts(texts) => texts.json(row).map(|json| text_scalar(&json)),
         ColumnData::Dictionary(dictionary) => dictionary.codes.get(row as usize).and_then(|code| {
             if code == dictionary.entries {
                 return Some(Scalar::Null);

@@ -1,14 +1,16 @@
-//! The cells of one column for a batch of rows. A cell whose encoded form is stored in the file is a span of the file;
-//! numbers of packed columns are encoded while they are gathered.
+//! The cells of one column for a batch of rows. An entry of a dictionary is a span of the file; numbers are encoded and
+//! texts unpacked while they are gathered.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table, Texts};
+use mercato_format::{
+    CellValues, ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, RowReader, Table,
+};
 
-use crate::render::numbers::{encode_numbers, encode_wide, gather_numbers};
+use crate::render::numbers::{encode_numbers, encode_wide};
 use crate::render::row_writer::CellText;
 
-/// Gathers and encodes the cells of a column.
+/// Encodes the cells of a column.
 pub(crate) struct CellEncoder<'t> {
     table: &'t Table,
     column: usize,
@@ -22,10 +24,10 @@ pub(crate) struct CellEncoder<'t> {
 pub(crate) enum Cells<'t> {
     /// Spans of the file, and their total length.
     Stored { bytes: &'t [u8], spans: Spans, total: usize },
-    /// Spans of the file or, as soon as one cell needs another form, spans of `made`.
-    Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
-    /// Numbers, encoded while gathered.
-    Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
+    /// Spans of unpacked JSON texts or, as soon as one cell needs another form, spans of `made`.
+    Texts { json: Vec<u8>, made: Vec<u8>, spans: Spans },
+    /// Encoded numbers.
+    Encoded { made: Vec<u8>, spans: Spans },
     /// Cells of joined columns.
     Joined { bytes: &'t [u8], combinations: Vec<u32>, spans: Spans, total: usize },
 }
@@ -51,65 +53,60 @@ impl<'t> CellEncoder<'t> {
                 let bytes = csv.unwrap_or(column.json).padded_bytes();
                 Cells::Stored { bytes, spans: Vec::new(), total: 0 }
             }
-            ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
-                Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
-            }
-            ColumnData::Texts(column) => {
-                Cells::Stored { bytes: column.padded_bytes(), spans: Vec::new(), total: 0 }
-            }
-            ColumnData::Numbers(_) => {
-                Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
-            }
+            ColumnData::Texts(_) => Cells::Texts { json: Vec::new(), made: Vec::new(), spans: Vec::new() },
+            ColumnData::Numbers(_) => Cells::Encoded { made: Vec::new(), spans: Vec::new() },
         }
     }
 
-    /// Replaces `cells` by the cells of `rows`, and `codes` by anything. Returns the number of NaNs and infinities shown as
-    /// null.
-    pub(crate) fn gather(
+    /// Replaces `cells` by the encoded values that the reader has at `place`, and takes texts out of it. Returns the
+    /// number of NaNs and infinities shown as null.
+    pub(crate) fn encode(
         &self,
-        rows: &[u32],
-        codes: &mut Vec<u32>,
+        reader: &mut RowReader<'_>,
+        place: usize,
         cells: &mut Cells<'t>,
     ) -> Result<u64, FormatError> {
-        self.gather_cells(rows, codes, cells).ok_or_else(|| self.table.damaged(self.column))
+        let encoded = reader.cells_mut(place).and_then(|values| self.encode_cells(values, cells));
+        encoded.ok_or_else(|| self.table.damaged(self.column))
     }
 
-    fn gather_cells(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Option<u64> {
-        match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Stored { bytes, spans, total }) => {
-                let found = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
+    fn encode_cells(&self, values: &mut CellValues, cells: &mut Cells<'t>) -> Option<u64> {
+        match (&self.data, values, cells) {
+            (
+                ColumnData::Dictionary(column),
+                CellValues::Codes(codes),
+                Cells::Stored { bytes, spans, total },
+            ) => {
+                let found = dictionary_spans(column, self.kind, self.text, codes, spans);
                 *total = found.total;
                 found.lies_in(bytes).then_some(found.hidden)
             }
-            (ColumnData::Texts(column), Cells::Stored { bytes, spans, total }) => {
-                text_spans(column, rows, spans)?;
-                if !inside(bytes, spans) {
-                    return None;
+            (
+                ColumnData::Texts(column),
+                CellValues::Texts { json: unpacked, spans: places },
+                Cells::Texts { json, made, spans },
+            ) => {
+                made.clear();
+                std::mem::swap(json, unpacked);
+                std::mem::swap(spans, places);
+                match self.text {
+                    CellText::Json => {}
+                    CellText::Csv if column.csv_plain => strip_quotes(json, column.null_count > 0, spans)?,
+                    CellText::Csv => csv_forms(json, spans, made)?,
                 }
-                fetch_far(bytes, spans, rows);
-                if self.text == CellText::Csv {
-                    strip_quotes(bytes, column.null_count > 0, spans)?;
-                }
-                *total = total_of(spans);
+                json.extend_from_slice(&[0; TEXT_PADDING]);
                 Some(0)
             }
-            (ColumnData::Texts(column), Cells::Mixed { bytes, made, spans }) => {
-                text_spans(column, rows, spans)?;
-                if !inside(bytes, spans) {
-                    return None;
-                }
-                fetch_far(bytes, spans, rows);
-                csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
-            }
-            (ColumnData::Numbers(column), Cells::Encoded { values, valid, made, spans }) => {
+            (_, CellValues::Numbers { values, valid }, Cells::Encoded { made, spans }) => {
                 spans.clear();
-                if column.width == 16 {
-                    made.clear();
-                    return encode_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
-                }
-                gather_numbers(column, rows, values, valid)?;
                 encode_numbers(self.kind, self.width, self.text, values, valid, made, spans);
                 Some(self.non_finite(values, valid))
+            }
+            (_, CellValues::Wide { values, valid }, Cells::Encoded { made, spans }) => {
+                spans.clear();
+                made.clear();
+                encode_wide(self.kind, self.text, values, valid, made, spans);
+                Some(0)
             }
             _ => None,
         }
@@ -124,27 +121,6 @@ impl<'t> CellEncoder<'t> {
         pairs.filter(|(value, valid)| **valid && !f64::from_bits(value.cast_unsigned()).is_finite()).count()
             as u64
     }
-}
-
-/// Whether every cell lies within its section, without the padding.
-fn inside(bytes: &[u8], spans: &[(usize, usize)]) -> bool {
-    let end_max = bytes.len().saturating_sub(TEXT_PADDING);
-    spans.iter().all(|(start, end)| start <= end && *end <= end_max)
-}
-
-/// Prefetches texts that lie far apart, so that their cache misses overlap.
-fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
-    if is_contiguous(rows).is_none() {
-        let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
-        std::hint::black_box(touched);
-    }
-}
-
-/// The first row if rows are consecutive; then a range can be copied.
-pub(crate) fn is_contiguous(rows: &[u32]) -> Option<usize> {
-    let first = *rows.first()?;
-    let ascending = rows.iter().zip(first..).all(|(row, expected)| *row == expected);
-    ascending.then_some(first as usize)
 }
 
 /// Facts about a batch of spans.
@@ -177,26 +153,14 @@ impl Found {
 /// A span that no intact file has.
 pub(crate) const CROOKED: (usize, usize) = (1, 0);
 
-/// The codes of rows; `None` when one is missing.
-pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<u32>) -> Option<()> {
-    codes.clear();
-    let complete = match is_contiguous(rows) {
-        Some(first) => column.codes.copy_range(first, rows.len(), codes),
-        None => column.codes.gather(rows, codes),
-    };
-    complete.then_some(())
-}
-
-/// The spans of encoded entries; `None` when a code is missing.
+/// The spans of encoded entries.
 fn dictionary_spans(
     column: &Dictionary<'_>,
     kind: ColumnKind,
     text: CellText,
-    rows: &[u32],
-    codes: &mut Vec<u32>,
+    codes: &[u32],
     spans: &mut Spans,
-) -> Option<Found> {
-    find_codes(column, rows, codes)?;
+) -> Found {
     spans.clear();
     let mut found = Found::default();
     let table = column.csv.filter(|_| text == CellText::Csv);
@@ -212,7 +176,7 @@ fn dictionary_spans(
     let hides = kind == ColumnKind::Float && text == CellText::Json;
     let hidden = |code: &u32| *code != column.entries && !column.float(*code).is_some_and(f64::is_finite);
     found.hidden = if hides { codes.iter().filter(|code| hidden(code)).count() as u64 } else { 0 };
-    Some(found)
+    found
 }
 
 fn total_of(spans: &[(usize, usize)]) -> usize {
@@ -240,22 +204,8 @@ pub(crate) fn entry_span(
     Some((start as usize, end as usize))
 }
 
-/// Spans of the JSON texts; `None` when the file is damaged.
-fn text_spans(column: &Texts<'_>, rows: &[u32], spans: &mut Spans) -> Option<()> {
-    spans.clear();
-    spans.reserve(rows.len());
-    if let Some(first) = is_contiguous(rows) {
-        return column.spans(first, rows.len(), spans);
-    }
-    for row in rows {
-        let (start, end) = column.span(*row)?;
-        spans.push((usize::try_from(start).ok()?, usize::try_from(end).ok()?));
-    }
-    Some(())
-}
-
 /// Strips the quotes of texts that need none in CSV; null becomes empty.
-fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
+fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<()> {
     for (start, end) in spans {
         if nulls && bytes.get(*start) != Some(&b'"') {
             *end = *start;
@@ -265,14 +215,13 @@ fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
             return None;
         }
     }
-    Some(0)
+    Some(())
 }
 
 /// The CSV forms of texts. A text without JSON escapes is its own CSV form, with or without its quotes. If one text
 /// needs another form, all texts of the batch are copied.
-fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u8>) -> Option<u64> {
-    made.clear();
-    let marks = if contiguous { marks_of_stretch(bytes, spans)? } else { marks_of_each(bytes, spans)? };
+fn csv_forms(bytes: &[u8], spans: &mut Spans, made: &mut Vec<u8>) -> Option<()> {
+    let marks = marks_of(bytes, spans)?;
     let makes = marks.contains(&Mark::Escape);
     for ((start, end), mark) in spans.iter_mut().zip(marks) {
         let json = bytes.get(*start..*end)?;
@@ -296,7 +245,7 @@ fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u
     if makes {
         made.extend_from_slice(&[0; TEXT_PADDING]);
     }
-    Some(0)
+    Some(())
 }
 
 /// Characters of a JSON text that matter in CSV. Quotes and line ends are escapes in JSON.
@@ -307,8 +256,8 @@ enum Mark {
     Escape,
 }
 
-/// One search over contiguous texts.
-fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
+/// One search over texts that lie one behind the other.
+fn marks_of(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
     let mut marks = vec![Mark::Clean; spans.len()];
     let (Some((first, _)), Some((_, last))) = (spans.first(), spans.last()) else { return Some(marks) };
     let mut cells = spans.iter().zip(&mut marks);
@@ -328,10 +277,6 @@ fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>>
     Some(marks)
 }
 
-fn marks_of_each(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
-    spans.iter().map(|(start, end)| Some(mark_of(bytes.get(*start..*end)?))).collect()
-}
-
 fn mark_of(json: &[u8]) -> Mark {
     match memchr::memchr2(b',', b'\\', json) {
         None => Mark::Clean,
@@ -344,8 +289,8 @@ impl Cells<'_> {
     /// The bytes that hold the cells, padded by [`TEXT_PADDING`] bytes; the span of each cell; their total length.
     pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)], usize) {
         match self {
-            Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
-            Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
+            Cells::Texts { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
+            Cells::Texts { json, spans, .. } => (json, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total } => (bytes, spans, *total),
             Cells::Encoded { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),

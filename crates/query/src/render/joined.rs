@@ -6,9 +6,9 @@
 use std::sync::OnceLock;
 
 use mercato_format::column::TEXT_PADDING;
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
+use mercato_format::{CellValues, ColumnData, ColumnKind, Dictionary, FormatError, RowReader, Table};
 
-use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
+use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span};
 use crate::render::row_writer::{CellText, Layout};
 
 /// Limit of combinations of joined columns.
@@ -112,20 +112,15 @@ impl JoinedColumns {
     }
 
     /// The encoder of the joined columns.
-    pub(crate) fn encoder<'t>(&'t self, table: &'t Table) -> Result<JoinedEncoder<'t>, FormatError> {
-        let found = self.columns.iter().map(|column| match table.column(*column)? {
-            ColumnData::Dictionary(dictionary) => Ok(dictionary),
-            _ => Err(table.damaged(*column)),
-        });
-        Ok(JoinedEncoder { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
+    pub(crate) fn encoder<'t>(&'t self, table: &'t Table) -> JoinedEncoder<'t> {
+        JoinedEncoder { table, joined: self }
     }
 }
 
-/// Gathers and encodes the cells of joined columns.
+/// Encodes the cells of joined columns.
 pub(crate) struct JoinedEncoder<'t> {
     table: &'t Table,
     joined: &'t JoinedColumns,
-    dictionaries: Vec<Dictionary<'t>>,
 }
 
 impl<'t> JoinedEncoder<'t> {
@@ -134,27 +129,32 @@ impl<'t> JoinedEncoder<'t> {
         Cells::Joined { bytes: &self.joined.padded, combinations: Vec::new(), spans: Vec::new(), total: 0 }
     }
 
-    /// Replaces `cells` by the cells of `rows`, and `codes` by anything.
-    pub(crate) fn gather(
+    /// The number of joined columns.
+    pub(crate) fn width(&self) -> usize {
+        self.joined.columns.len()
+    }
+
+    /// Replaces `cells` by the cells of the columns that begin at `place` of the reader.
+    pub(crate) fn encode(
         &self,
-        rows: &[u32],
-        codes: &mut Vec<u32>,
+        reader: &RowReader<'_>,
+        place: usize,
         cells: &mut Cells<'t>,
     ) -> Result<(), FormatError> {
         let damaged = || self.table.damaged(self.joined.columns.first().copied().unwrap_or_default());
-        self.gather_cells(rows, codes, cells).ok_or_else(damaged)
+        self.encode_cells(reader, place, cells).ok_or_else(damaged)
     }
 
-    /// `None` when a code is missing or out of range.
-    fn gather_cells(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Option<()> {
+    /// `None` when a code is out of range.
+    fn encode_cells(&self, reader: &RowReader<'_>, place: usize, cells: &mut Cells<'t>) -> Option<()> {
         let Cells::Joined { combinations, spans, total, .. } = cells else { return None };
         let joined = self.joined;
         combinations.clear();
-        combinations.resize(rows.len(), 0);
         let mut is_strange = false;
-        for (dictionary, size) in self.dictionaries.iter().zip(&joined.sizes) {
-            find_codes(dictionary, rows, codes)?;
-            for (combination, code) in combinations.iter_mut().zip(codes.iter()) {
+        for (column, size) in (place..).zip(&joined.sizes) {
+            let CellValues::Codes(codes) = reader.cells(column)? else { return None };
+            combinations.resize(codes.len(), 0);
+            for (combination, code) in combinations.iter_mut().zip(codes) {
                 is_strange |= code >= size;
                 *combination = combination.wrapping_mul(*size).wrapping_add(*code);
             }

@@ -1,4 +1,4 @@
-//! Encodes numbers of packed columns: one gather for a batch of rows, then one loop for each kind.
+//! Encodes numbers: one loop for each kind.
 //!
 //! Integers and decimals are right-aligned in slots of fixed size. Does not depend on formats beyond the text of a
 //! cell.
@@ -8,30 +8,10 @@ use mercato_format::encode::{
     SLOT_BYTES, SLOT_SCALE_MAX, decimal_at_end, integer_at_end, push_date, push_decimal, push_timestamp,
     push_wide,
 };
-use mercato_format::{ColumnKind, FloatWidth, Numbers};
+use mercato_format::{ColumnKind, FloatWidth};
 
-use crate::render::cells::{Spans, is_contiguous};
+use crate::render::cells::Spans;
 use crate::render::row_writer::CellText;
-
-/// Replaces `values` and `valid` by the values and validity of `rows`; `None` when a value is missing.
-pub(crate) fn gather_numbers(
-    column: &Numbers<'_>,
-    rows: &[u32],
-    values: &mut Vec<i64>,
-    valid: &mut Vec<bool>,
-) -> Option<()> {
-    values.clear();
-    valid.clear();
-    let complete = match is_contiguous(rows) {
-        Some(first) => column.values.copy_range(first, rows.len(), values),
-        None => column.values.gather(rows, values),
-    };
-    match column.validity() {
-        None => valid.resize(rows.len(), true),
-        Some(_) => valid.extend(rows.iter().map(|row| column.is_valid(*row))),
-    }
-    complete.then_some(())
-}
 
 /// Encodes numbers, with one loop for each kind.
 pub(crate) fn encode_numbers(
@@ -118,27 +98,25 @@ fn null_at_end(text: CellText, slot: &mut [u8; SLOT_BYTES]) -> usize {
     }
 }
 
-/// Encodes 128-bit numbers; `None` when a value is missing.
+/// Encodes 128-bit numbers.
 pub(crate) fn encode_wide(
-    column: &Numbers<'_>,
     kind: ColumnKind,
     text: CellText,
-    rows: &[u32],
+    values: &[i128],
+    valid: &[bool],
     made: &mut Vec<u8>,
     spans: &mut Spans,
-) -> Option<()> {
-    for row in rows {
+) {
+    for (value, valid) in values.iter().zip(valid) {
         let start = made.len();
-        let value = column.values.get_wide(*row as usize)?;
         match kind {
-            _ if !column.is_valid(*row) => encode_null(text, made),
-            ColumnKind::Decimal { scale, .. } => push_decimal(made, value, scale),
-            _ => push_wide(made, value),
+            _ if !valid => encode_null(text, made),
+            ColumnKind::Decimal { scale, .. } => push_decimal(made, *value, scale),
+            _ => push_wide(made, *value),
         }
         spans.push((start, made.len()));
     }
     made.extend_from_slice(&[0; TEXT_PADDING]);
-    Some(())
 }
 
 fn encode_float(width: FloatWidth, text: CellText, value: f64, out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! The row writer. Formats differ in the separators around the cells; JSON and CSV differ in the text of the cells.
 
-use mercato_format::{ColumnMeta, FormatError, Table};
+use mercato_format::{ColumnMeta, FormatError, RowReader, Table};
 
 use crate::render::cell_copy::{CellColumn, PADDING_BYTES, Piece};
 use crate::render::cells::{CellEncoder, Cells};
@@ -63,8 +63,7 @@ pub struct RowWriter<'t> {
     pieces: Pieces,
     sources: Vec<Source<'t>>,
     cells: Vec<Cells<'t>>,
-    /// The codes of one column at a time.
-    codes: Vec<u32>,
+    reader: RowReader<'t>,
     written: bool,
     notes: RenderNotes,
 }
@@ -110,8 +109,8 @@ impl<'t> RowWriter<'t> {
         while let Some(column) = columns.get(place) {
             before_cell.extend(separators.next());
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
-                Some(joined) => (Source::Joined(joined.encoder(table)?), joined.columns.len()),
-                None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
+                Some(joined) => (Source::Joined(joined.encoder(table)), joined.columns.len()),
+                None => (Source::Column(Box::new(CellEncoder::new(table, *column, layout.text)?)), 1),
             };
             sources.push(source);
             separators.by_ref().take(width.saturating_sub(1)).for_each(drop);
@@ -124,8 +123,8 @@ impl<'t> RowWriter<'t> {
             between_rows: Piece::of(layout.between_rows),
             lone_null: Piece::of(if columns.len() == 1 { csv::LONE_NULL } else { b"" }),
         };
-        let (codes, notes) = (Vec::new(), RenderNotes::default());
-        Ok(RowWriter { table, layout, pieces, sources, cells, codes, written: false, notes })
+        let (reader, notes) = (RowReader::new(table, columns)?, RenderNotes::default());
+        Ok(RowWriter { table, layout, pieces, sources, cells, reader, written: false, notes })
     }
 
     /// Appends the header.
@@ -145,8 +144,11 @@ impl<'t> RowWriter<'t> {
     /// bytes.
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
         for batch in rows.chunks(BATCH_ROWS) {
+            self.reader.read(batch)?;
+            let mut place = 0;
             for (source, cells) in self.sources.iter().zip(&mut self.cells) {
-                self.notes.non_finite += source.gather(batch, &mut self.codes, cells)?;
+                self.notes.non_finite += source.encode(&mut self.reader, place, cells)?;
+                place += source.width();
             }
             self.encode(batch.len(), out);
         }
@@ -207,7 +209,7 @@ struct Pieces {
 
 /// The source of a column of cells.
 enum Source<'t> {
-    Column(CellEncoder<'t>),
+    Column(Box<CellEncoder<'t>>),
     Joined(JoinedEncoder<'t>),
 }
 
@@ -219,10 +221,24 @@ impl<'t> Source<'t> {
         }
     }
 
-    fn gather(&self, rows: &[u32], codes: &mut Vec<u32>, cells: &mut Cells<'t>) -> Result<u64, FormatError> {
+    /// Columns of the table.
+    fn width(&self) -> usize {
         match self {
-            Source::Column(encoder) => encoder.gather(rows, codes, cells),
-            Source::Joined(encoder) => encoder.gather(rows, codes, cells).map(|()| 0),
+            Source::Column(_) => 1,
+            Source::Joined(encoder) => encoder.width(),
+        }
+    }
+
+    /// Encodes the cells that the reader has from `place` on.
+    fn encode(
+        &self,
+        reader: &mut RowReader<'_>,
+        place: usize,
+        cells: &mut Cells<'t>,
+    ) -> Result<u64, FormatError> {
+        match self {
+            Source::Column(encoder) => encoder.encode(reader, place, cells),
+            Source::Joined(encoder) => encoder.encode(reader, place, cells).map(|()| 0),
         }
     }
 }

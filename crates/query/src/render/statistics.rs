@@ -1,5 +1,7 @@
 //! Column statistics as JSON, with values encoded as in rows. Does not depend on datasets.
 
+use std::borrow::Cow;
+
 use mercato_format::encode::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
@@ -142,16 +144,16 @@ impl ColumnWriter<'_> {
     /// Appends the referenced text, truncated when long.
     fn push_text(&self, out: &mut Vec<u8>, reference: u32) -> Result<(), FormatError> {
         let json = match self.table.column(self.column)? {
-            ColumnData::Dictionary(data) => data.json.get(reference),
-            ColumnData::Texts(data) => data.json(reference),
+            ColumnData::Dictionary(data) => data.json.get(reference).map(Cow::Borrowed),
+            ColumnData::Texts(data) => data.json(reference).map(Cow::Owned),
             ColumnData::Numbers(_) => None,
         };
         let json = json.ok_or_else(|| self.table.damaged(self.column))?;
         if json.len() <= STATISTICS_TEXT_CHARACTERS_MAX {
-            out.extend_from_slice(json);
+            out.extend_from_slice(&json);
             return Ok(());
         }
-        let text = json_string_text(json).ok_or_else(|| self.table.damaged(self.column))?;
+        let text = json_string_text(&json).ok_or_else(|| self.table.damaged(self.column))?;
         let text = String::from_utf8_lossy(&text);
         match text.char_indices().nth(STATISTICS_TEXT_CHARACTERS_MAX) {
             None => push_json_string(out, text.as_bytes()),

@@ -79,7 +79,7 @@ impl LeafMatcher<'_> {
             Test::IsNull => self.has_value(row).map(|found| !found),
             Test::NotNull => self.has_value(row),
             Test::Text(test) => match &self.data {
-                ColumnData::Texts(texts) => test.passes(texts, row),
+                ColumnData::Texts(texts) => test.passes(&mut texts.reader(), row),
                 _ => None,
             },
         }
@@ -106,7 +106,7 @@ impl LeafMatcher<'_> {
             ColumnData::Numbers(column) => {
                 ((row as usize) < column.values.len()).then(|| column.is_valid(row))?
             }
-            ColumnData::Texts(column) => column.json(row)? != b"null",
+            ColumnData::Texts(column) => !column.reader().is_null(row)?,
         })
     }
 }

@@ -85,8 +85,9 @@ impl LeafMatcher<'_> {
     ) -> Result<(), SearchError> {
         for (number, part) in mask.chunks_mut(VALUES_PER_CHECK).enumerate() {
             self.work.check()?;
+            let mut reader = texts.reader();
             let marked = (start + number * VALUES_PER_CHECK..).zip(part).try_for_each(|(row, slot)| {
-                *slot = test.passes(texts, u32::try_from(row).ok()?)?.into();
+                *slot = test.passes(&mut reader, u32::try_from(row).ok()?)?.into();
                 Some(())
             });
             marked.ok_or_else(|| self.damaged())?;
@@ -149,7 +150,7 @@ impl LeafMatcher<'_> {
             let valid = match &self.data {
                 ColumnData::Dictionary(column) => column.codes.get(row as usize)? != column.entries,
                 ColumnData::Numbers(column) => column.is_valid(row),
-                ColumnData::Texts(column) => column.json(row)? != b"null",
+                ColumnData::Texts(column) => !column.reader().is_null(row)?,
             };
             *slot = u8::from(valid) ^ valid_marks ^ 1;
         }

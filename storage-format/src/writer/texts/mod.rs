@@ -6,9 +6,10 @@ mod source;
 use crate::array::width_for;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
-use crate::packed_numbers::CHUNK_ROWS;
+use crate::fsst::{ESCAPE, Encoder, SAMPLE_BYTES_MAX, SAMPLE_PIECE_BYTES};
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, push_json_string};
+use crate::writer::blocks::PackedTexts;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts, csv_of_strings};
 use crate::writer::segment::{SectionSet, UintWriter, ZoneBuilder, read_uints};
 use crate::writer::sort::Passes;
@@ -76,56 +77,57 @@ fn write_dictionary(
     })
 }
 
-/// Writes bases, offsets and JSON texts.
+/// Writes symbols, and packs the texts for the row blocks.
 fn write_texts(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
     source: &TextSource,
 ) -> Result<(), FormatError> {
-    let width_of = longest_chunk(source)?;
-    let mut offsets = UintWriter::new(set.spool(), width_of);
-    let mut bytes = set.spool();
-    let mut bases: Vec<u8> = Vec::new();
-    let (mut at, mut base, mut row) = (0u64, 0u64, 0usize);
-    let mut csv_plain = true;
-    let mut json = Vec::new();
+    let mut encoder = encoder_of(source)?;
+    let (mut bytes, mut lengths) = (set.spool(), UintWriter::new(set.spool(), u32::MAX));
+    let (mut csv_plain, mut longest) = (true, 0);
+    let (mut json, mut packed) = (Vec::new(), Vec::new());
     source.read_texts(&mut |text| {
-        if row.is_multiple_of(CHUNK_ROWS) {
-            base = at;
-            bases.extend_from_slice(&base.to_le_bytes());
-        }
-        offsets.push(u32::try_from(at - base).unwrap_or(u32::MAX))?;
-        json.clear();
+        packed.clear();
         match text {
             Some(text) => {
+                json.clear();
                 push_json_string(&mut json, text);
                 csv_plain &= json.len() == text.len() + 2 && !csv_needs_quotes(text);
+                encoder.pack(json.get(1..json.len() - 1).unwrap_or_default(), &mut packed);
             }
-            None => json.extend_from_slice(b"null"),
+            None => packed.push(ESCAPE),
         }
-        bytes.push(&json)?;
-        at += json.len() as u64;
-        row += 1;
-        Ok(())
+        let length = u32::try_from(packed.len()).unwrap_or(u32::MAX);
+        longest = longest.max(length);
+        lengths.push(length)?;
+        bytes.push(&packed)
     })?;
-    bases.extend_from_slice(&at.to_le_bytes());
     meta.csv_plain = csv_plain;
-    let (spool, width, items) = offsets.finish()?;
-    set.add(SectionKind::TextOffsets, width, items, spool);
-    set.add_bytes(SectionKind::TextBases, 8, bases.len() as u64 / 8, &bases)?;
-    let len = bytes.len();
-    set.add(SectionKind::TextBytes, 0, len, bytes);
+    set.add_bytes(SectionKind::Symbols, 0, 0, &encoder.symbols().encode())?;
+    set.texts = Some(PackedTexts { bytes, lengths: lengths.finish()?.0, longest });
     Ok(())
 }
 
-/// The largest offset in a chunk, which determines the width of offsets.
-fn longest_chunk(source: &TextSource) -> Result<u32, FormatError> {
-    u32::try_from(source.chunk_bytes_max).map_err(|_| FormatError::LimitExceeded {
-        what: format!("bytes of text in {CHUNK_ROWS} rows"),
-        limit: u32::MAX.into(),
-        found: source.chunk_bytes_max,
-        remedy: "shorten the texts or drop the column",
-    })
+/// Chooses symbols from a sample: pieces of texts at equal distances, or all texts where they are few.
+fn encoder_of(source: &TextSource) -> Result<Encoder, FormatError> {
+    let step = source.text_bytes.saturating_mul(SAMPLE_PIECE_BYTES as u64) / SAMPLE_BYTES_MAX as u64;
+    let (mut sample, mut seen, mut next) = (Vec::new(), 0u64, 0u64);
+    source.read_texts(&mut |text| {
+        let Some(text) = text else { return Ok(()) };
+        let end = seen + text.len() as u64;
+        if next < end {
+            let into = usize::try_from(next - seen).unwrap_or(0) / SAMPLE_PIECE_BYTES * SAMPLE_PIECE_BYTES;
+            let piece = text.get(into..).unwrap_or_default();
+            let mut json = Vec::new();
+            push_json_string(&mut json, piece.get(..SAMPLE_PIECE_BYTES).unwrap_or(piece));
+            sample.push(json.get(1..json.len() - 1).unwrap_or_default().to_vec());
+            next = if step <= SAMPLE_PIECE_BYTES as u64 { end } else { (next + step).max(end) };
+        }
+        seen = end;
+        Ok(())
+    })?;
+    Ok(Encoder::train(&sample.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }
 
 /// Writes ranks, the permutation (unless the file order is sorted) and zones.

@@ -6,8 +6,6 @@ use std::path::Path;
 use crate::checksum::checksum;
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
-use crate::packed_numbers::CHUNK_ROWS;
-use crate::text::json_string_len;
 use crate::writer::distinct_sketch::DistinctSketch;
 use crate::writer::segment::read_uints;
 use crate::writer::spool::Spool;
@@ -36,9 +34,6 @@ pub(crate) struct TextSource {
     pub(crate) rows: u64,
     pub(crate) null_count: u64,
     pub(crate) text_bytes: u64,
-    /// JSON bytes of the largest chunk, and of the current one.
-    pub(crate) chunk_bytes_max: u64,
-    chunk_bytes: u64,
     pub(crate) in_file_order: bool,
     last: Vec<u8>,
     seen_null: bool,
@@ -62,8 +57,6 @@ impl TextSource {
             rows: 0,
             null_count: 0,
             text_bytes: 0,
-            chunk_bytes_max: 0,
-            chunk_bytes: 0,
             in_file_order: true,
             last: Vec::new(),
             seen_null: false,
@@ -72,11 +65,6 @@ impl TextSource {
 
     pub(crate) fn push(&mut self, text: Option<&[u8]>) -> Result<(), FormatError> {
         self.track_order(text);
-        if self.rows.is_multiple_of(CHUNK_ROWS as u64) {
-            self.chunk_bytes = 0;
-        }
-        self.chunk_bytes += text.map_or(4, json_string_len) as u64;
-        self.chunk_bytes_max = self.chunk_bytes_max.max(self.chunk_bytes);
         self.rows += 1;
         self.null_count += u64::from(text.is_none());
         self.text_bytes += text.map_or(0, <[u8]>::len) as u64;

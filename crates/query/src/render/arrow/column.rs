@@ -10,12 +10,11 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, new_empty_array};
 use arrow_buffer::i256;
 use arrow_schema::Field;
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table, TimeUnit};
+use mercato_format::{CellValues, ColumnData, ColumnKind, Dictionary, FormatError, Table, TimeUnit};
 
 use crate::render::arrow::array::{Longs, Wides, converted, primitive};
 use crate::render::arrow::texts;
 use crate::render::arrow::types::{DictionaryRoom, Form, KeyWidth};
-use crate::render::cells::find_codes;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
@@ -73,11 +72,9 @@ impl<'t> Column<'t> {
     /// Bytes that the plain texts of rows have at most; `None` when the file is damaged.
     pub(super) fn text_bytes(&self, rows: &[u32]) -> Option<usize> {
         match (&self.data, self.form) {
-            (ColumnData::Texts(column), _) => texts::stored_bytes(column, rows),
+            (ColumnData::Texts(column), _) => texts::stored_bytes(column, rows.iter().copied()),
             (ColumnData::Dictionary(column), Form::Text) => {
-                let mut codes = Vec::new();
-                find_codes(column, rows, &mut codes)?;
-                texts::entry_bytes(column, &codes)
+                texts::entry_bytes(column, &codes_of(column, rows)?)
             }
             _ => Some(0),
         }
@@ -86,8 +83,7 @@ impl<'t> Column<'t> {
     /// Keeps only the entries of the dictionary that occur in `rows`; `None` when the file is damaged.
     pub(super) fn keep_entries_of(&mut self, rows: &[u32]) -> Option<()> {
         if let (ColumnData::Dictionary(column), Form::Keys(_)) = (&self.data, self.form) {
-            let mut codes = Vec::new();
-            find_codes(column, rows, &mut codes)?;
+            let mut codes = codes_of(column, rows)?;
             codes.retain(|code| *code < column.entries);
             codes.sort_unstable();
             codes.dedup();
@@ -112,28 +108,25 @@ impl<'t> Column<'t> {
         }
     }
 
-    /// The values of rows, with keys in the place of a dictionary; `None` when the file is damaged.
-    pub(super) fn gather(&self, rows: &[u32]) -> Option<ArrayRef> {
+    /// An array of cells, with keys in the place of a dictionary; `None` when the file is damaged.
+    pub(super) fn array(&self, cells: &CellValues) -> Option<ArrayRef> {
         match self.form {
-            Form::Keys(width) => self.keys(width, rows),
-            Form::Text => match &self.data {
-                ColumnData::Texts(column) => texts::stored(column, rows),
-                ColumnData::Dictionary(column) => {
-                    let mut codes = Vec::new();
-                    find_codes(column, rows, &mut codes)?;
-                    texts::of_codes(column, &codes)
-                }
-                ColumnData::Numbers(_) => None,
+            Form::Keys(width) => self.keys(width, cells),
+            Form::Text => match (&self.data, cells) {
+                (ColumnData::Texts(_), CellValues::Texts { json, spans }) => texts::unpacked(json, spans),
+                (ColumnData::Dictionary(column), CellValues::Codes(codes)) => texts::of_codes(column, codes),
+                _ => None,
             },
-            Form::UInt64 | Form::Decimal128(..) | Form::Decimal256(..) => self.wides(rows),
-            _ => self.longs(rows),
+            Form::UInt64 | Form::Decimal128(..) | Form::Decimal256(..) => self.wides(cells),
+            _ => self.longs(cells),
         }
     }
 
-    fn keys(&self, width: KeyWidth, rows: &[u32]) -> Option<ArrayRef> {
-        let ColumnData::Dictionary(column) = &self.data else { return None };
-        let mut codes = Vec::new();
-        find_codes(column, rows, &mut codes)?;
+    fn keys(&self, width: KeyWidth, cells: &CellValues) -> Option<ArrayRef> {
+        let (ColumnData::Dictionary(column), CellValues::Codes(codes)) = (&self.data, cells) else {
+            return None;
+        };
+        let mut codes = codes.clone();
         let nulls = texts::valid_codes(column, &codes);
         if let Some(kept) = &self.kept {
             renumber(column, kept, &mut codes)?;
@@ -162,8 +155,8 @@ impl<'t> Column<'t> {
     }
 
     /// Values of at most 64 bits.
-    fn longs(&self, rows: &[u32]) -> Option<ArrayRef> {
-        let Longs { values, nulls } = Longs::gather(&self.data, self.kind, rows)?;
+    fn longs(&self, cells: &CellValues) -> Option<ArrayRef> {
+        let Longs { values, nulls } = Longs::of(&self.data, self.kind, cells)?;
         let data_type = self.form.data_type();
         match self.form {
             Form::Int64 => primitive::<Int64Type>(values, nulls, data_type),
@@ -198,8 +191,8 @@ impl<'t> Column<'t> {
     }
 
     /// Values of up to 128 bits.
-    fn wides(&self, rows: &[u32]) -> Option<ArrayRef> {
-        let Wides { values, nulls } = Wides::gather(&self.data, self.kind, rows)?;
+    fn wides(&self, cells: &CellValues) -> Option<ArrayRef> {
+        let Wides { values, nulls } = Wides::of(&self.data, self.kind, cells)?;
         let data_type = self.form.data_type();
         match self.form {
             Form::UInt64 => {
@@ -214,6 +207,12 @@ impl<'t> Column<'t> {
             _ => None,
         }
     }
+}
+
+/// The codes of rows; `None` when one is missing.
+fn codes_of(column: &Dictionary<'_>, rows: &[u32]) -> Option<Vec<u32>> {
+    let mut codes = Vec::with_capacity(rows.len());
+    column.codes.gather(rows, &mut codes).then_some(codes)
 }
 
 /// The nearest single; the floats of a column of singles or halves are singles.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use mercato_format::{FormatError, Table};
+use mercato_format::{FormatError, RowReader, Table};
 
 use crate::render::BatchEncoder;
 use crate::render::arrow::column::Column;
@@ -129,10 +129,13 @@ impl<'t> ArrowEncoder<'t> {
     }
 
     fn record_batch(&self, rows: &[u32]) -> Result<RecordBatch, FormatError> {
-        let arrays = self
-            .columns
-            .iter()
-            .map(|column| column.gather(rows).ok_or_else(|| self.table.damaged(column.number())));
+        let columns: Vec<usize> = self.columns.iter().map(Column::number).collect();
+        let mut reader = RowReader::new(self.table, &columns)?;
+        reader.read(rows)?;
+        let arrays = self.columns.iter().enumerate().map(|(place, column)| {
+            let array = reader.cells(place).and_then(|cells| column.array(cells));
+            array.ok_or_else(|| self.table.damaged(column.number()))
+        });
         let arrays = arrays.collect::<Result<_, _>>()?;
         message::batch_of(&self.keys, arrays, rows.len()).map_err(|error| self.failed(&error))
     }

@@ -1,4 +1,4 @@
-//! Texts as Arrow arrays. The file has them as JSON strings; those without escapes are copied as they are.
+//! Texts as Arrow arrays, out of their JSON forms; those without escapes are copied as they are.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use mercato_format::text::json_string_text;
 use mercato_format::{Dictionary, Texts};
 
-use crate::render::cells::is_contiguous;
 use crate::render::limits::ARROW_BATCH_BYTES;
 
 /// The JSON form of a missing text.
@@ -58,37 +57,20 @@ impl Builder {
     }
 }
 
-/// The texts of rows; `None` when the file is damaged.
-pub(super) fn stored(column: &Texts<'_>, rows: &[u32]) -> Option<ArrayRef> {
-    let mut builder = Builder::new(rows.len(), stored_bytes(column, rows)?);
-    if let Some(first) = is_contiguous(rows) {
-        let mut spans = Vec::with_capacity(rows.len());
-        column.spans(first, rows.len(), &mut spans)?;
-        let bytes = column.bytes();
-        for (start, end) in spans {
-            builder.push(bytes.get(start..end)?)?;
-        }
-    } else {
-        for row in rows {
-            builder.push(column.json(*row)?)?;
-        }
+/// Unpacked texts; `None` when the file is damaged.
+pub(super) fn unpacked(json: &[u8], spans: &[(usize, usize)]) -> Option<ArrayRef> {
+    let mut builder = Builder::new(spans.len(), json.len());
+    for (start, end) in spans {
+        builder.push(json.get(*start..*end)?)?;
     }
     builder.finish()
 }
 
 /// Bytes of the JSON forms of rows; `None` when the file is damaged.
-pub(super) fn stored_bytes(column: &Texts<'_>, rows: &[u32]) -> Option<usize> {
-    let bytes = match (is_contiguous(rows), rows.first(), rows.last()) {
-        (Some(_), Some(first), Some(last)) => {
-            let ((start, _), (_, end)) = (column.span(*first)?, column.span(*last)?);
-            end.checked_sub(start)?
-        }
-        _ => rows.iter().try_fold(0_u64, |sum, row| {
-            let (start, end) = column.span(*row)?;
-            sum.checked_add(end.checked_sub(start)?)
-        })?,
-    };
-    usize::try_from(bytes).ok()
+pub(super) fn stored_bytes(column: &Texts<'_>, rows: impl Iterator<Item = u32>) -> Option<usize> {
+    let mut reader = column.reader();
+    let mut lengths = rows.map(|row| reader.json_len(row));
+    lengths.try_fold(0_usize, |sum, length| sum.checked_add(length?))
 }
 
 /// The texts of codes; `None` when the file is damaged.

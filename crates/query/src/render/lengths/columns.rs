@@ -140,21 +140,21 @@ impl<'t> ColumnLengths<'t> {
         .sum()
     }
 
-    /// Texts are contiguous, so the bytes of a range are a difference of offsets.
     fn text_bytes(&self, column: &Texts<'_>, mut rows: Range<u32>) -> Option<u64> {
+        let mut reader = column.reader();
         let plain = column.csv_plain && column.null_count == 0;
-        if self.text == CellText::Csv && !plain {
-            let length = |row| match csv_text_len(column.json(row)?, column.csv_plain)? {
-                0 => Some(self.null_bytes),
-                length => Some(length),
-            };
-            return rows.map(length).sum();
+        if self.text == CellText::Json || plain {
+            let quotes = if self.text == CellText::Csv { JSON_QUOTES * rows.len() as u64 } else { 0 };
+            let bytes = rows.try_fold(0_u64, |sum, row| sum.checked_add(reader.json_len(row)? as u64))?;
+            return bytes.checked_sub(quotes);
         }
-        let quotes = if self.text == CellText::Csv { JSON_QUOTES * rows.len() as u64 } else { 0 };
-        let (Some(first), last) = (rows.next(), rows.next_back()) else { return Some(0) };
-        let (start, _) = column.span(first)?;
-        let (_, end) = column.span(last.unwrap_or(first))?;
-        end.checked_sub(start)?.checked_sub(quotes)
+        rows.try_fold(0_u64, |sum, row| {
+            let length = match csv_text_len(reader.json(row)?, column.csv_plain)? {
+                0 => self.null_bytes,
+                length => length,
+            };
+            sum.checked_add(length)
+        })
     }
 }
 

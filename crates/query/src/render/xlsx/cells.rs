@@ -1,8 +1,11 @@
 //! The cells of a column: numbers, dates and booleans where Excel holds their values exactly, else texts. Nulls have no
 //! cell. Does not depend on files.
 
+use std::borrow::Cow;
+
 use mercato_format::encode::{push_date, push_decimal, push_finite, push_timestamp, push_wide};
-use mercato_format::{ColumnData, ColumnKind, FloatWidth, FormatError, Table, TimeUnit};
+use mercato_format::text::json_string_text;
+use mercato_format::{CellValues, ColumnData, ColumnKind, FloatWidth, FormatError, Table, TimeUnit};
 
 use crate::render::RenderNotes;
 
@@ -85,34 +88,75 @@ impl<'t> Column<'t> {
         self.kind
     }
 
-    /// Appends the cell of a row, which stands in row `line` of the sheet; `None` when the file is damaged.
+    /// Appends the cell number `at`, which stands in row `line` of the sheet; `None` when the file is damaged.
     pub(super) fn push(
         &self,
-        row: u32,
+        cells: &CellValues,
+        at: usize,
         line: &str,
         out: &mut Vec<u8>,
         notes: &mut RenderNotes,
     ) -> Option<()> {
         match self.kind {
             ColumnKind::Text => {
-                if let Some(text) = self.data.text(row)? {
+                if let Some(text) = self.text(cells, at)? {
                     let text = std::str::from_utf8(&text).ok()?;
                     notes.cut_texts =
                         notes.cut_texts.saturating_add(u64::from(self.push_text(text, line, out)));
                 }
             }
             ColumnKind::Float => {
-                if let Some(value) = self.data.float(row)? {
+                if let Some(value) = self.float(cells, at)? {
                     self.push_float(value, line, out);
                 }
             }
             _ => {
-                if let Some(value) = self.data.integer(row)? {
+                if let Some(value) = self.integer(cells, at)? {
                     self.push_integer(value, line, out)?;
                 }
             }
         }
         Some(())
+    }
+
+    fn text<'c>(&'c self, cells: &'c CellValues, at: usize) -> Option<Option<Cow<'c, [u8]>>> {
+        let json = match (&self.data, cells) {
+            (ColumnData::Dictionary(column), CellValues::Codes(codes)) => column.json.get(*codes.get(at)?)?,
+            (_, CellValues::Texts { json, spans }) => {
+                let (start, end) = *spans.get(at)?;
+                json.get(start..end)?
+            }
+            _ => return None,
+        };
+        if json == b"null" { Some(None) } else { json_string_text(json).map(Some) }
+    }
+
+    fn float(&self, cells: &CellValues, at: usize) -> Option<Option<f64>> {
+        match (&self.data, cells) {
+            (ColumnData::Dictionary(column), CellValues::Codes(codes)) => {
+                let code = *codes.get(at)?;
+                if code == column.entries { Some(None) } else { column.float(code).map(Some) }
+            }
+            (_, CellValues::Numbers { values, valid }) => {
+                let value = f64::from_bits(values.get(at)?.cast_unsigned());
+                Some(valid.get(at)?.then_some(value))
+            }
+            _ => None,
+        }
+    }
+
+    fn integer(&self, cells: &CellValues, at: usize) -> Option<Option<i128>> {
+        match (&self.data, cells) {
+            (ColumnData::Dictionary(column), CellValues::Codes(codes)) => {
+                let code = *codes.get(at)?;
+                if code == column.entries { Some(None) } else { column.integer(code).map(Some) }
+            }
+            (_, CellValues::Numbers { values, valid }) => {
+                Some(valid.get(at)?.then_some(i128::from(*values.get(at)?)))
+            }
+            (_, CellValues::Wide { values, valid }) => Some(valid.get(at)?.then_some(*values.get(at)?)),
+            _ => None,
+        }
     }
 
     /// Appends the cell with the column's name.

@@ -10,7 +10,7 @@ mod sheet;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use mercato_format::{FormatError, Table};
+use mercato_format::{FormatError, RowReader, Table};
 
 use crate::render::limits::XLSX_UNIT_ROWS_MAX;
 use crate::render::{BatchEncoder, Labels, RenderNotes};
@@ -29,6 +29,8 @@ const BATCH_BYTES: u64 = 1024 * 1024;
 /// The numbers of the header row and of the first row beneath it.
 const HEADER_ROW: u64 = 1;
 const FIRST_ROW: u64 = 2;
+/// Rows that are read at a time.
+const READ_ROWS: usize = 64;
 
 /// Encodes rows of some columns of a table as a workbook.
 #[derive(Debug)]
@@ -68,13 +70,22 @@ impl<'t> XlsxEncoder<'t> {
         let mut notes = RenderNotes::default();
         let mut done = 0;
         let mut digits = itoa::Buffer::new();
-        for (row, number) in rows.iter().zip(first..) {
+        let columns: Vec<usize> = self.columns.iter().map(Column::number).collect();
+        let mut reader = RowReader::new(self.table, &columns)?;
+        for (at, number) in (0..rows.len()).zip(first..) {
+            let within = at % READ_ROWS;
+            if within == 0 {
+                let end = at.saturating_add(READ_ROWS).min(rows.len());
+                reader.read(rows.get(at..end).unwrap_or_default())?;
+            }
             let number = digits.format(number);
             deflater.push(b"<row r=\"");
             deflater.push(number.as_bytes());
             deflater.push(b"\">");
-            for column in &self.columns {
-                let pushed = column.push(*row, number, deflater.text(), &mut notes);
+            for (place, column) in self.columns.iter().enumerate() {
+                let cells = reader.cells(place);
+                let pushed =
+                    cells.and_then(|cells| column.push(cells, within, number, deflater.text(), &mut notes));
                 pushed.ok_or_else(|| self.table.damaged(column.number()))?;
                 deflater.drain_if_full(out);
             }

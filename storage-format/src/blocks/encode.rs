@@ -1,0 +1,148 @@
+//! Makes row blocks of cells, for the writer, and for the verification, which makes them again.
+
+use rayon::prelude::*;
+
+use super::bits::{BitWriter, width_of};
+use super::{BlockColumn, BlockLayout, CHECKSUM_SIZE, CellForm, TEXT_HEAD_SIZE, block_salt};
+use crate::checksum::checksum;
+use crate::column::ColumnData;
+use crate::layout::put;
+
+/// Blocks of one task.
+const TASK_BLOCKS: usize = 64;
+
+/// The cells of a column in a piece of rows.
+pub(crate) enum Cells {
+    Codes(Vec<u32>),
+    Numbers(Vec<i64>, Vec<bool>),
+    Wide(Vec<i128>, Vec<bool>),
+    /// Start of each packed text in the bytes, then the end.
+    Texts(Vec<usize>, Vec<u8>),
+}
+
+impl Cells {
+    /// The codes or numbers of rows; `None` for texts, and when the file is damaged.
+    pub(crate) fn of(data: &ColumnData<'_>, row: u64, count: u64) -> Option<Cells> {
+        let (start, len) = (usize::try_from(row).ok()?, usize::try_from(count).ok()?);
+        match data {
+            ColumnData::Dictionary(data) => {
+                let mut codes = Vec::with_capacity(len);
+                data.codes.copy_range(start, len, &mut codes).then_some(Cells::Codes(codes))
+            }
+            ColumnData::Numbers(data) => {
+                let rows = u32::try_from(start).ok()?..u32::try_from(start + len).ok()?;
+                let valid = rows.clone().map(|row| data.is_valid(row)).collect();
+                if data.width == 16 {
+                    let values = rows.map(|row| data.values.get_wide(row as usize));
+                    return Some(Cells::Wide(values.collect::<Option<_>>()?, valid));
+                }
+                let mut values = Vec::with_capacity(len);
+                data.values.copy_range(start, len, &mut values).then_some(Cells::Numbers(values, valid))
+            }
+            ColumnData::Texts(_) => None,
+        }
+    }
+}
+
+/// Rows whose blocks are made together.
+pub(crate) struct Piece<'a> {
+    pub(crate) layout: &'a BlockLayout,
+    pub(crate) cells: &'a [Cells],
+    /// The first column of the group.
+    pub(crate) first: usize,
+    pub(crate) block_rows: u32,
+    pub(crate) rows: usize,
+}
+
+impl Piece<'_> {
+    /// The blocks from `number` on, in order: their bytes and the length of each.
+    pub(crate) fn encode(&self, number: u32) -> Vec<(Vec<u8>, Vec<u64>)> {
+        let step = self.block_rows as usize;
+        let starts: Vec<usize> = (0..self.rows).step_by(step).collect();
+        let numbered: Vec<(u32, usize)> = (number..).zip(starts).collect();
+        let tasks = numbered.par_chunks(TASK_BLOCKS).map(|task| {
+            let (mut out, mut lengths) = (Vec::new(), Vec::with_capacity(task.len()));
+            for (number, start) in task {
+                let before = out.len();
+                self.push_block(*start, (self.rows - start).min(step), *number, &mut out);
+                lengths.push((out.len() - before) as u64);
+            }
+            (out, lengths)
+        });
+        tasks.collect()
+    }
+
+    fn push_block(&self, start: usize, count: usize, number: u32, out: &mut Vec<u8>) {
+        let at = out.len();
+        let texts = self.layout.columns.iter().filter(|column| column.form == CellForm::Texts).count();
+        out.resize(at + CHECKSUM_SIZE + texts * TEXT_HEAD_SIZE, 0);
+        let empty = (self.block_rows as usize).saturating_sub(count);
+        let columns = || self.layout.columns.iter().zip(self.cells);
+        for (column, cells) in columns() {
+            push_items(column, cells, start..start + count, empty, out);
+        }
+        for (column, cells) in columns() {
+            if let Cells::Texts(places, bytes) = cells {
+                let head = (out.len() - at, places.get(start..=start + count).unwrap_or_default());
+                let width = push_texts(head.1, bytes, empty, out);
+                let place = u32::try_from(head.0).unwrap_or(u32::MAX);
+                put(out, at + column.at, &place.to_le_bytes());
+                put(out, at + column.at + 4, &[width]);
+            }
+        }
+        let body = out.get(at + CHECKSUM_SIZE..).unwrap_or_default();
+        let sum = checksum(body) ^ block_salt(self.first, number);
+        put(out, at, &sum.to_le_bytes());
+    }
+}
+
+/// Appends the validity and the items of a column, and zeros for `empty` rows behind the last one.
+fn push_items(
+    column: &BlockColumn,
+    cells: &Cells,
+    rows: std::ops::Range<usize>,
+    empty: usize,
+    out: &mut Vec<u8>,
+) {
+    let width = column.width;
+    let (values, valid): (&dyn Fn(usize) -> u128, &[bool]) = match cells {
+        Cells::Codes(codes) => (&|row| codes.get(row).map_or(0, |code| u128::from(*code)), &[]),
+        Cells::Numbers(values, valid) => (
+            &|row| {
+                let delta = values.get(row).map_or(0, |value| i128::from(*value).wrapping_sub(column.base));
+                delta.cast_unsigned()
+            },
+            valid,
+        ),
+        Cells::Wide(values, valid) => {
+            (&|row| values.get(row).map_or(0, |value| value.wrapping_sub(column.base).cast_unsigned()), valid)
+        }
+        Cells::Texts(..) => return,
+    };
+    let is_valid = |row: usize| valid.get(row).copied().unwrap_or(true);
+    if column.validity.is_some() {
+        let mut bits = BitWriter::new(out);
+        rows.clone().for_each(|row| bits.push_word(is_valid(row).into(), 1));
+        (0..empty).for_each(|_| bits.push_word(0, 1));
+        bits.finish();
+    }
+    let mut bits = BitWriter::new(out);
+    for row in rows {
+        bits.push(if is_valid(row) { values(row) } else { 0 }, width);
+    }
+    (0..empty).for_each(|_| bits.push(0, width));
+    bits.finish();
+}
+
+/// Appends lengths and bytes of texts, and returns the width of the lengths.
+fn push_texts(places: &[usize], bytes: &[u8], empty: usize, out: &mut Vec<u8>) -> u8 {
+    let lengths = || places.iter().zip(places.iter().skip(1)).map(|(start, end)| (end - start) as u64);
+    let width = width_of(lengths().max().unwrap_or(0).into());
+    let mut bits = BitWriter::new(out);
+    lengths().for_each(|length| bits.push_word(length, width));
+    (0..empty).for_each(|_| bits.push_word(0, width));
+    bits.finish();
+    let (from, to) = (places.first().copied().unwrap_or(0), places.last().copied().unwrap_or(0));
+    out.extend_from_slice(bytes.get(from..to).unwrap_or_default());
+    width
+}

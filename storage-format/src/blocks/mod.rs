@@ -1,0 +1,399 @@
+//! Row blocks: all cells of up to 64 rows of a group of columns, with a checksum that is compared whenever rows are
+//! printed. A row that is printed lies in one place for each group, and no damaged cell leaves the file.
+
+pub(crate) mod bits;
+pub(crate) mod encode;
+mod row_reader;
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use crate::checksum::{checksum, section_checksum};
+use crate::column::view::ColumnSections;
+use crate::column::{ColumnData, ZONE_ROWS};
+use crate::column_record::{ColumnMeta, Storage};
+use crate::error::{FormatError, Place, corrupt};
+use crate::layout::{take, u32_at, u64_at};
+use crate::order::integer_of;
+use crate::reader::Table;
+use crate::section::{SectionKind, SectionRecord};
+use bits::BITS_PADDING;
+
+pub use row_reader::{CellValues, RowReader};
+
+/// Most rows of a block.
+pub const BLOCK_ROWS_MAX: u32 = 64;
+/// Bytes of a record of `block_columns`: base (16), width (1), zero (15).
+pub(crate) const BLOCK_COLUMN_SIZE: usize = 32;
+/// Bytes of the checksum in front of a block.
+pub(crate) const CHECKSUM_SIZE: usize = 8;
+/// Bytes in front of a block for each column of texts: start (4), width of lengths (1), zero (3).
+pub(crate) const TEXT_HEAD_SIZE: usize = 8;
+/// Bytes of the start of a block.
+pub(crate) const PLACE_SIZE: usize = 8;
+
+/// Neighbouring columns that share blocks.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) columns: Range<usize>,
+    /// Rows of a block; a power of two.
+    pub(crate) block_rows: u32,
+    blocks: SectionRecord,
+    places: SectionRecord,
+    layout: SectionRecord,
+    /// Decoded, and compared with its checksum, at the first access.
+    decoded: OnceLock<Option<Box<BlockLayout>>>,
+}
+
+/// Where the cells of each column lie in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockLayout {
+    pub(crate) columns: Vec<BlockColumn>,
+    /// Bytes before the texts.
+    pub(crate) fixed_len: usize,
+}
+
+/// A column in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockColumn {
+    pub(crate) form: CellForm,
+    /// Bits of a code, or of a number less the base; 0 for texts.
+    pub(crate) width: u8,
+    /// The smallest number; 0 for doubles, codes and texts.
+    pub(crate) base: i128,
+    /// Position of the validity bits of a column of numbers with nulls.
+    pub(crate) validity: Option<usize>,
+    /// Position of the items, or of the head of the texts.
+    pub(crate) at: usize,
+}
+
+/// The form of the cells of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellForm {
+    Codes,
+    Numbers,
+    /// Numbers of 128 bits.
+    Wide,
+    Texts,
+}
+
+impl CellForm {
+    pub(crate) fn of(meta: &ColumnMeta) -> CellForm {
+        match meta.storage {
+            Storage::Dictionary => CellForm::Codes,
+            Storage::Numbers if meta.number_width == 16 => CellForm::Wide,
+            Storage::Numbers => CellForm::Numbers,
+            Storage::Texts => CellForm::Texts,
+        }
+    }
+
+    fn width_max(self) -> u8 {
+        match self {
+            CellForm::Codes => 32,
+            CellForm::Numbers => 64,
+            CellForm::Wide => 128,
+            CellForm::Texts => 0,
+        }
+    }
+}
+
+impl BlockLayout {
+    /// The layout of columns with these bases and widths; `None` for a width that the form does not have.
+    pub(crate) fn of(
+        metas: &[ColumnMeta],
+        items: impl Iterator<Item = (i128, u8)>,
+        block_rows: u32,
+    ) -> Option<BlockLayout> {
+        let rows = block_rows as usize;
+        let texts = metas.iter().filter(|meta| meta.storage == Storage::Texts).count();
+        let (mut head, mut at) = (CHECKSUM_SIZE, CHECKSUM_SIZE + texts * TEXT_HEAD_SIZE);
+        let mut columns = Vec::with_capacity(metas.len());
+        for (meta, (base, width)) in metas.iter().zip(items) {
+            let form = CellForm::of(meta);
+            let has_base = matches!(form, CellForm::Numbers | CellForm::Wide);
+            if width > form.width_max() || (base != 0 && !has_base) {
+                return None;
+            }
+            if form == CellForm::Texts {
+                columns.push(BlockColumn { form, width, base, validity: None, at: head });
+                head += TEXT_HEAD_SIZE;
+                continue;
+            }
+            let validity = (has_base && meta.null_count > 0).then_some(at);
+            at += validity.map_or(0, |_| bits::packed_len(rows, 1));
+            columns.push(BlockColumn { form, width, base, validity, at });
+            at += bits::packed_len(rows, width);
+        }
+        Some(BlockLayout { columns, fixed_len: at })
+    }
+
+    fn decode(section: &[u8], metas: &[ColumnMeta], block_rows: u32) -> Option<BlockLayout> {
+        let records = section.chunks_exact(BLOCK_COLUMN_SIZE);
+        let items = records.map(|record| {
+            let base = take(record, 0).map_or(0, i128::from_le_bytes);
+            (base, record.get(16).copied().unwrap_or(u8::MAX))
+        });
+        let layout = BlockLayout::of(metas, items, block_rows)?;
+        (layout.columns.len() == metas.len() && layout.encode() == section).then_some(layout)
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.columns.len() * BLOCK_COLUMN_SIZE);
+        for column in &self.columns {
+            out.extend_from_slice(&column.base.to_le_bytes());
+            out.push(column.width);
+            out.extend_from_slice(&[0; 15]);
+        }
+        out
+    }
+}
+
+/// The base and the width of a column's items: the smallest number, and the bits that hold all.
+pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u8) {
+    match data {
+        ColumnData::Dictionary(data) => {
+            let last = if has_nulls { data.entries } else { data.entries.saturating_sub(1) };
+            (0, bits::width_of(last.into()))
+        }
+        ColumnData::Numbers(data) if data.is_float() => (0, 64),
+        ColumnData::Numbers(data) => {
+            let zones = (0..data.values.len().div_ceil(ZONE_ROWS)).filter_map(|zone| data.zones.get(zone));
+            let (smallest, largest) =
+                zones.fold((u128::MAX, 0), |(smallest, largest): (u128, u128), zone| {
+                    (smallest.min(zone.smallest), largest.max(zone.largest))
+                });
+            match largest.checked_sub(smallest) {
+                None => (0, 0),
+                Some(range) if data.width == 16 => {
+                    ((smallest ^ (1 << 127)).cast_signed(), bits::width_of(range))
+                }
+                Some(range) => {
+                    (integer_of(u64::try_from(smallest).unwrap_or(0)).into(), bits::width_of(range))
+                }
+            }
+        }
+        ColumnData::Texts(_) => (0, 0),
+    }
+}
+
+/// The bytes of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    /// With [`BITS_PADDING`] bytes behind it.
+    pub(crate) padded: &'a [u8],
+    pub(crate) len: usize,
+}
+
+impl Group {
+    /// Fetches the blocks of distant rows before they are read one by one: first their places, then themselves.
+    pub(crate) fn fetch(&self, table: &Table, rows: &[u32]) {
+        let mut before = u32::MAX;
+        let mut numbers = Vec::new();
+        for row in rows {
+            let number = row.checked_div(self.block_rows).unwrap_or(0);
+            if number != before && number != before.wrapping_add(1) {
+                numbers.push(number);
+            }
+            before = number;
+        }
+        if numbers.len() > 1 {
+            let places = |number: &u32| {
+                let start = usize::try_from(self.places.offset).unwrap_or(usize::MAX);
+                let start = start.saturating_add(*number as usize * PLACE_SIZE);
+                start..start.saturating_add(2 * PLACE_SIZE)
+            };
+            table.fetch(&numbers.iter().map(places).collect::<Vec<_>>());
+            let start = usize::try_from(self.blocks.offset).unwrap_or(usize::MAX);
+            let block = |number: &u32| {
+                let place = table.block_place(self, *number)?;
+                Some(start.checked_add(place.start)?..start.checked_add(place.end)?)
+            };
+            table.fetch(&numbers.iter().filter_map(block).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// The texts of a column in a block.
+pub(crate) struct TextPart<'a> {
+    /// With bytes behind them.
+    pub(crate) lengths: &'a [u8],
+    /// Bits of a length.
+    pub(crate) width: u8,
+    /// Position of the first packed text in the block.
+    pub(crate) start: usize,
+}
+
+impl TextPart<'_> {
+    /// The places of the first `count` packed texts in the block, then the end of the last.
+    #[inline]
+    pub(crate) fn places(&self, count: usize, places: &mut [usize]) -> Option<()> {
+        let (first, rest) = places.split_first_mut()?;
+        *first = self.start;
+        let (mut at, mut slots) = (self.start, rest.iter_mut());
+        bits::each(self.lengths, 0..count, self.width, |length| {
+            at += length as usize;
+            if let Some(slot) = slots.next() {
+                *slot = at;
+            }
+        })
+    }
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.padded.get(..self.len).unwrap_or_default()
+    }
+
+    /// The texts of a column; `None` when the block is damaged.
+    #[inline]
+    pub(crate) fn texts(&self, column: &BlockColumn, block_rows: u32) -> Option<TextPart<'a>> {
+        let start = u32_at(self.padded, column.at) as usize;
+        let width = self.padded.get(column.at + 4).copied().filter(|width| *width <= 32)?;
+        let lengths = self.padded.get(start..)?;
+        Some(TextPart { lengths, width, start: start + bits::packed_len(block_rows as usize, width) })
+    }
+}
+
+/// What the checksum of a block is changed by, so that no block passes for another one.
+#[must_use]
+pub fn block_salt(first_column: usize, number: u32) -> u64 {
+    (first_column as u64) << 32 | u64::from(number)
+}
+
+/// Finds the groups by the directory alone, and checks the lengths of their sections.
+pub(crate) fn find_groups(
+    records: &[SectionRecord],
+    sections: &[ColumnSections],
+    rows: u64,
+) -> Result<Vec<Group>, FormatError> {
+    let mut groups = Vec::new();
+    let mut first = 0;
+    while first < sections.len() {
+        let group = group_at(records, sections, rows, first)?;
+        first = group.columns.end;
+        groups.push(group);
+    }
+    let of_blocks = |record: &&SectionRecord| {
+        let kinds = [SectionKind::RowBlocks, SectionKind::BlockPlaces, SectionKind::BlockColumns];
+        kinds.iter().any(|kind| *kind as u16 == record.kind)
+    };
+    let (expected, found) = (groups.len() * 3, records.iter().filter(of_blocks).count());
+    if expected != found {
+        let place = Place::Column(SectionKind::RowBlocks, 0);
+        return Err(corrupt(place, "sections of row blocks", expected as u64, found as u64));
+    }
+    Ok(groups)
+}
+
+fn group_at(
+    records: &[SectionRecord],
+    sections: &[ColumnSections],
+    rows: u64,
+    first: usize,
+) -> Result<Group, FormatError> {
+    let number = u32::try_from(first).unwrap_or(u32::MAX);
+    let refuse =
+        |kind, what, expected, found| Err(corrupt(Place::Column(kind, number), what, expected, found));
+    let find = |kind: SectionKind| {
+        let record = sections.get(first).and_then(|column| column.record_number(kind));
+        let record = record.and_then(|record| records.get(record as usize)).copied();
+        record.ok_or_else(|| corrupt(Place::Column(kind, number), "number of such sections", 1, 0))
+    };
+    let blocks = find(SectionKind::RowBlocks)?;
+    let places = find(SectionKind::BlockPlaces)?;
+    let layout = find(SectionKind::BlockColumns)?;
+    let block_rows = u32::from(blocks.width);
+    if !block_rows.is_power_of_two() || block_rows > BLOCK_ROWS_MAX {
+        return refuse(SectionKind::RowBlocks, "rows of a block", BLOCK_ROWS_MAX.into(), block_rows.into());
+    }
+    let expected = (rows.div_ceil(block_rows.into()) + 1) * PLACE_SIZE as u64;
+    if places.len != expected {
+        return refuse(SectionKind::BlockPlaces, "length", expected, places.len);
+    }
+    let left = (sections.len() - first) as u64;
+    let columns = layout.len / BLOCK_COLUMN_SIZE as u64;
+    if columns == 0 || columns > left || !layout.len.is_multiple_of(BLOCK_COLUMN_SIZE as u64) {
+        return refuse(SectionKind::BlockColumns, "length", left * BLOCK_COLUMN_SIZE as u64, layout.len);
+    }
+    let end = first + usize::try_from(columns).unwrap_or(0);
+    Ok(Group { columns: first..end, block_rows, blocks, places, layout, decoded: OnceLock::new() })
+}
+
+impl Table {
+    /// The group of a column.
+    pub(crate) fn group_of(&self, column: usize) -> Option<&Group> {
+        let at = self.groups.partition_point(|group| group.columns.end <= column);
+        self.groups.get(at)
+    }
+
+    /// The layout of the blocks of a group; `None` when the file is damaged.
+    pub(crate) fn block_layout<'t>(&'t self, group: &'t Group) -> Option<&'t BlockLayout> {
+        let decode = || {
+            let section = self.section(&group.layout, 0)?;
+            let blocks: Vec<u64> = section.chunks(crate::checksum::BLOCK_SIZE_BYTES).map(checksum).collect();
+            let metas = self.columns().get(group.columns.clone())?;
+            let layout = BlockLayout::decode(section, metas, group.block_rows)?;
+            (section_checksum(&blocks) == group.layout.checksum).then(|| Box::new(layout))
+        };
+        group.decoded.get_or_init(decode).as_deref()
+    }
+
+    /// Start and end of a block in its section; `None` when the file is damaged.
+    #[inline]
+    pub(crate) fn block_place(&self, group: &Group, number: u32) -> Option<Range<usize>> {
+        let places = self.section(&group.places, 0)?;
+        let at = number as usize * PLACE_SIZE;
+        let pair = places.get(at..at + 2 * PLACE_SIZE)?;
+        let (start, end) = (u64_at(pair, 0), u64_at(pair, PLACE_SIZE));
+        Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+
+    /// The start of the first block.
+    pub(crate) fn first_place(&self, group: &Group) -> Option<u64> {
+        self.section(&group.places, 0).and_then(|places| take(places, 0)).map(u64::from_le_bytes)
+    }
+
+    /// Bytes of all blocks of a group.
+    pub(crate) fn block_bytes(&self, group: &Group) -> u64 {
+        group.blocks.len
+    }
+
+    /// A block, not compared with its checksum; `None` when it lies outside its section.
+    #[inline]
+    pub(crate) fn block(&self, group: &Group, number: u32) -> Option<Block<'_>> {
+        let place = self.block_place(group, number)?;
+        let section = self.section(&group.blocks, BITS_PADDING)?;
+        let len = place.end.checked_sub(place.start)?;
+        let padded = section.get(place.start..place.end.checked_add(BITS_PADDING)?)?;
+        Some(Block { padded, len })
+    }
+
+    /// A copy of a block that is as it was written. The copy is compared, so that it stays so whatever happens to the
+    /// file meanwhile.
+    #[inline]
+    pub(crate) fn sound_block<'b>(
+        &self,
+        group: &Group,
+        number: u32,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<Block<'b>, FormatError> {
+        let first = group.columns.start;
+        let place = Place::Column(SectionKind::RowBlocks, u32::try_from(first).unwrap_or(u32::MAX));
+        let Some(Block { padded, len }) =
+            self.block(group, number).filter(|block| block.len >= CHECKSUM_SIZE)
+        else {
+            return Err(corrupt(place, "place of a block", group.blocks.len, number.into()));
+        };
+        buffer.clear();
+        buffer.extend_from_slice(padded);
+        let block = Block { padded: buffer, len };
+        let expected = u64_at(block.padded, 0);
+        let body = block.bytes().get(CHECKSUM_SIZE..).unwrap_or_default();
+        let found = checksum(body) ^ block_salt(first, number);
+        if found == expected {
+            return Ok(block);
+        }
+        let within = self.block_place(group, number).map_or(0, |place| place.start as u64);
+        Err(FormatError::ChecksumMismatch { place, offset: group.blocks.offset + within, expected, found })
+    }
+}
