@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::array::UintArray;
-use crate::column::{RowOrder, Zones};
+use crate::column::row_order::StoredOrder;
+use crate::column::{RowOrder, Runs, Zones};
 use crate::layout::take;
 use crate::order::{float_key, integer_key, wide_key};
 use crate::schema::ColumnKind;
@@ -73,17 +74,23 @@ pub struct Dictionary<'a> {
     pub(crate) values: &'a [u8],
     pub(crate) value_width: u8,
     pub(crate) kind: ColumnKind,
-    pub(crate) runs: &'a [u8],
-    pub(crate) order: RowOrder<'a>,
+    pub(crate) runs: Runs<'a>,
+    pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
 impl<'a> Dictionary<'a> {
+    /// The ranks of each code.
+    #[must_use]
+    pub fn runs(&self) -> Runs<'a> {
+        self.runs
+    }
+
     /// The first rank of a code. For `entries`, the first rank of the nulls; for `entries + 1`, the row count.
     #[inline]
     #[must_use]
     pub fn first_rank(&self, code: u32) -> Option<u32> {
-        take(self.runs, code as usize * 4).map(u32::from_le_bytes)
+        self.runs.first_rank(code)
     }
 
     /// The ranks of a range of codes.
@@ -131,6 +138,7 @@ impl<'a> Dictionary<'a> {
 
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
-        self.order
+        let rows = u32::try_from(self.codes.len()).unwrap_or(u32::MAX);
+        self.order.of(rows, Some((self.codes, self.runs)))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::array::UintArray;
 use crate::column::dictionary::without_padding;
+use crate::column::row_order::StoredOrder;
 use crate::column::{RowOrder, Zones, partition_point};
 use crate::layout::take;
 use crate::packed_numbers::CHUNK_ROWS;
@@ -17,7 +18,7 @@ pub struct Texts<'a> {
     pub(crate) offsets: UintArray<'a>,
     pub(crate) bases: &'a [u8],
     pub(crate) padded: &'a [u8],
-    pub(crate) order: RowOrder<'a>,
+    pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
@@ -91,8 +92,9 @@ impl<'a> Texts<'a> {
     /// the file is damaged.
     #[must_use]
     pub fn lower_bound(&self, text: &[u8], or_equal: bool) -> Option<u32> {
+        let order = self.order();
         partition_point(0..self.valid_ranks(), |rank| {
-            let json = self.json(self.order.row_at(rank)?)?;
+            let json = self.json(order.row_at(rank)?)?;
             let found = crate::text::json_string_text(json)?;
             Some(found.as_ref() < text || (or_equal && found.as_ref() == text))
         })
@@ -100,6 +102,6 @@ impl<'a> Texts<'a> {
 
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
-        self.order
+        self.order.of(self.rows, None)
     }
 }

@@ -10,7 +10,7 @@ pub const TRAILER_MAGIC: [u8; 8] = [0x1A, 0x0A, 0x0D, b'L', b'O', b'C', b'M', 0x
 /// Major version: a reader refuses any other.
 pub const VERSION_MAJOR: u16 = 1;
 /// Minor version: grows when optional sections are added. A file has the lowest version that knows all its sections.
-pub const VERSION_MINOR: u16 = 2;
+pub const VERSION_MINOR: u16 = 0;
 pub const HEADER_SIZE: usize = 4096;
 pub const TRAILER_SIZE: usize = 64;
 /// Every section starts at a multiple of this.

@@ -22,7 +22,7 @@ pub enum SectionKind {
     SourceSchema = 3,
     /// XXH3 of every block of every section.
     BlockChecksums = 4,
-    /// Offset of each chunk of rows in each export format. Since minor version 1.
+    /// Offset of each chunk of rows in each export format.
     RenderedLengths = 5,
     /// Dictionary code of every row.
     Codes = 16,
@@ -38,8 +38,6 @@ pub enum SectionKind {
     CsvBytes = 21,
     /// First rank of every code.
     RunOffsets = 22,
-    /// Row ids ordered by value, then row.
-    Permutation = 23,
     /// Plain numbers, packed by chunk.
     Values = 24,
     /// Base and width of each chunk of plain numbers.
@@ -58,13 +56,19 @@ pub enum SectionKind {
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
     Zones = 32,
-    /// Statistics of the column. Since minor version 1.
+    /// Statistics of the column.
     Statistics = 33,
-    /// Replaces the codes when every row has code 0. Since minor version 2.
+    /// Replaces the codes when every row has code 0.
     ConstantCodes = 34,
+    /// Row ids ordered by value, then row.
+    Permutation = 40,
+    /// Start of each code's posting list.
+    PostingStarts = 41,
+    /// The rows of each code.
+    Postings = 42,
 }
 
-const KINDS: [SectionKind; 24] = [
+const KINDS: [SectionKind; 26] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -77,7 +81,6 @@ const KINDS: [SectionKind; 24] = [
     SectionKind::CsvOffsets,
     SectionKind::CsvBytes,
     SectionKind::RunOffsets,
-    SectionKind::Permutation,
     SectionKind::Values,
     SectionKind::Chunks,
     SectionKind::Validity,
@@ -89,6 +92,9 @@ const KINDS: [SectionKind; 24] = [
     SectionKind::Zones,
     SectionKind::Statistics,
     SectionKind::ConstantCodes,
+    SectionKind::Permutation,
+    SectionKind::PostingStarts,
+    SectionKind::Postings,
 ];
 
 impl SectionKind {
@@ -114,7 +120,6 @@ impl SectionKind {
             SectionKind::CsvOffsets => "csv_offsets",
             SectionKind::CsvBytes => "csv_bytes",
             SectionKind::RunOffsets => "run_offsets",
-            SectionKind::Permutation => "permutation",
             SectionKind::Values => "values",
             SectionKind::Chunks => "chunks",
             SectionKind::Validity => "validity",
@@ -126,16 +131,9 @@ impl SectionKind {
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
             SectionKind::ConstantCodes => "constant_codes",
-        }
-    }
-
-    /// Minor version of the first reader that knows the kind.
-    #[must_use]
-    pub fn minimal_minor(self) -> u16 {
-        match self {
-            SectionKind::ConstantCodes => 2,
-            kind if kind.is_optional() => 1,
-            _ => 0,
+            SectionKind::Permutation => "permutation",
+            SectionKind::PostingStarts => "posting_starts",
+            SectionKind::Postings => "postings",
         }
     }
 
@@ -157,6 +155,8 @@ impl SectionKind {
             self,
             SectionKind::RunOffsets
                 | SectionKind::Permutation
+                | SectionKind::PostingStarts
+                | SectionKind::Postings
                 | SectionKind::Fences
                 | SectionKind::Ranks
                 | SectionKind::Zones

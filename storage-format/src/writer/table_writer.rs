@@ -13,7 +13,7 @@ use crate::checksum::{BlockHasher, checksum, fingerprint};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
-use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE};
+use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE, VERSION_MINOR};
 use crate::limits::{COLUMNS_MAX, NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::reader::Table;
 use crate::rendered_lengths::{RenderedLengths, encode_lengths};
@@ -222,7 +222,7 @@ impl TableWriter {
             flags: section.kind.flags(),
             column,
             width: section.width,
-            minimal_minor: section.kind.minimal_minor(),
+            minimal_minor: VERSION_MINOR,
             offset,
             len,
             items: section.items,
@@ -271,7 +271,7 @@ impl TableWriter {
         let directory: Vec<u8> = self.records.iter().flat_map(SectionRecord::encode).collect();
         let directory_size = (self.records.len() * RECORD_SIZE) as u64;
         let header = Header {
-            minor: self.records.iter().map(|record| record.minimal_minor).max().unwrap_or(0),
+            minor: VERSION_MINOR,
             file_size: self.position + directory_size + TRAILER_SIZE as u64,
             row_count: self.rows.unwrap_or(0),
             column_count: u32::try_from(self.columns.len()).unwrap_or(u32::MAX),

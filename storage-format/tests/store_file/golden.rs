@@ -1,10 +1,11 @@
-//! Golden files: one file of each format version, which every later version must open.
+//! Golden files, which every later version must open.
 
 use std::path::Path;
 
-use mercato_format::{ExportFormat, Table};
+use mercato_format::{ExportFormat, SortIndex, Table};
 
-use crate::corruption::{constant_file, full_file, read_everything, small_file};
+use crate::corruption::{constant_file, full_file, read_everything};
+use crate::orders::postings_file;
 
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
@@ -17,18 +18,6 @@ fn opens_and_verifies_version_1() {
     assert_eq!(table.row_count(), 5);
     assert_eq!(table.columns()[0].name, "plain text");
     assert!(read_everything(&table) > 50);
-}
-
-#[test]
-fn writer_reproduces_version_1_bytes() {
-    assert_eq!(std::fs::read(golden("v1.mcol")).unwrap(), small_file());
-}
-
-#[test]
-fn opens_version_1_1_with_statistics_and_lengths() {
-    let table = Table::open(&golden("v1_1.mcol")).unwrap();
-    table.verify(&|_| ()).unwrap();
-    assert!(read_everything(&table) > 50);
     let totals = ExportFormat::ALL.map(|format| table.rendered_lengths(format).unwrap().total_bytes());
     assert_eq!(totals, [324, 638, 637]);
     let integer = table.statistics(2).unwrap().unwrap().numbers.unwrap();
@@ -36,13 +25,11 @@ fn opens_version_1_1_with_statistics_and_lengths() {
     assert_eq!(integer.quantiles, Some([-3, -3, 5, 7, 900]));
     let text = table.statistics(0).unwrap().unwrap();
     assert_eq!((text.summarised, text.texts), (4, Some((1, 4))));
-    assert_eq!(std::fs::read(golden("v1_1.mcol")).unwrap(), full_file());
 }
 
 #[test]
-fn opens_version_1_2_with_constant_codes() {
-    let path = golden("v1_2.mcol");
-    let table = Table::open(&path).unwrap();
+fn opens_constant_columns_of_version_1() {
+    let table = Table::open(&golden("v1_constant.mcol")).unwrap();
     table.verify(&|_| ()).unwrap();
     assert!(read_everything(&table) > 50);
     assert_eq!(table.row_count(), 65);
@@ -51,5 +38,18 @@ fn opens_version_1_2_with_constant_codes() {
         constant.map(|section| (section.len, section.column)).collect::<Vec<_>>(),
         [(0, Some(0)), (0, Some(1)), (0, Some(2))]
     );
-    assert_eq!(std::fs::read(path).unwrap(), constant_file());
+}
+
+#[test]
+fn opens_posting_lists_of_version_1() {
+    let table = Table::open(&golden("v1_postings.mcol")).unwrap();
+    table.verify(&|_| ()).unwrap();
+    assert_eq!((table.row_count(), table.columns()[0].sort_index), (20_000, SortIndex::Postings));
+}
+
+#[test]
+fn writer_reproduces_version_1_bytes() {
+    assert_eq!(std::fs::read(golden("v1.mcol")).unwrap(), full_file());
+    assert_eq!(std::fs::read(golden("v1_constant.mcol")).unwrap(), constant_file());
+    assert_eq!(std::fs::read(golden("v1_postings.mcol")).unwrap(), postings_file());
 }

@@ -2,7 +2,7 @@
 
 use mercato_format::statistics::{BINS_MAX, FREQUENT_MAX, QUANTILES, float_of};
 use mercato_format::text::json_string_text;
-use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
+use mercato_format::writer::{Column, ColumnValues, TableWriter, temporary_table, write_table_and};
 use mercato_format::{ColumnData, ColumnKind, ColumnStatistics, Storage, Table};
 use proptest::prelude::*;
 
@@ -172,7 +172,7 @@ proptest! {
 
 #[test]
 fn file_without_statistics_has_none() {
-    let table = Table::from_bytes(crate::corruption::small_file()).unwrap();
+    let table = temporary_table(&crate::corruption::small_columns()).unwrap();
     assert!((0..7).all(|column| table.statistics(column).unwrap().is_none()));
     assert!(table.statistics(7).unwrap().is_none());
 }
