@@ -9,12 +9,12 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mercato::access::{AccessControl, RateLimits, Subject};
 use mercato_base::clock::{Clock, Moment, SystemClock};
 use mercato_ledger::{
     AccountHandle, ChargeDurability, ChargeRequest, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending,
     PlainKey,
 };
+use mercato_people::{AccessControl, RateLimits, Subject};
 
 const CLIENTS: [usize; 3] = [1, 8, 64];
 const CREDITS: u64 = 1_000_000_000_000;

@@ -34,7 +34,6 @@ const NAME_DEFAULT: &str = "mercato";
 /// Name, texts, contact, links, logo and colour of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branding {
-    /// Its name.
     pub name: String,
     /// One line about it.
     pub tagline: LocalizedText,
@@ -44,7 +43,6 @@ pub struct Branding {
     pub contact: Option<Contact>,
     /// Legal notice, privacy and the like.
     pub links: Vec<FooterLink>,
-    /// Its logo.
     pub logo: Option<Picture>,
     /// The picture that previews of links show.
     pub card: Option<Picture>,

@@ -19,15 +19,15 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub use error::ConfigError;
 pub use values::{Secret, byte_size};
 
-use crate::limits::access::{
-    REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
-};
 use crate::limits::api::{LOW_BALANCE_CREDITS, STREAM_LIMIT_MAX, WORK_SECONDS};
 use mercato_catalog::releases::Prefetch;
 use mercato_ledger::ChargeDurability;
 use mercato_ledger::limits::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY};
 use mercato_net::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, QUEUE_WAIT, WRITE_TIME};
 use mercato_net::{ListenAddress, NetLimits};
+use mercato_people::limits::{
+    REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
+};
 
 const WORKERS_MAX: usize = 4096;
 /// Fewest workers by default: most of them wait for the books.

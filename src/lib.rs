@@ -1,5 +1,4 @@
 //! The mercato server.
-pub mod access;
 pub mod api;
 pub mod branding;
 pub mod config;

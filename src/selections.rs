@@ -42,9 +42,7 @@ enum Entry {
 /// Statistics of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelectionCounts {
-    /// Hits.
     pub hits: u64,
-    /// Misses.
     pub misses: u64,
     /// Memory in use.
     pub bytes: usize,

@@ -16,9 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::access::{
-    AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInControl, TrustedProxies,
-};
 use crate::api::{
     AdminHosts, AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service,
     metrics_service, public_service,
@@ -36,6 +33,9 @@ use mercato_ledger::{FreePlan, Ledger, LedgerOptions};
 use mercato_net::{ClassPlan, ListenAddress};
 use mercato_payments::Reconciler;
 use mercato_people::mail::MailThread;
+use mercato_people::{
+    AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInControl, TrustedProxies,
+};
 use mercato_query::render::ParallelEncoder;
 use mercato_search::neural::NeuralWorker;
 use upkeep::Upkeep;
@@ -65,16 +65,10 @@ pub enum StartError {
     },
     /// A part cannot be had.
     #[error("{part}: {reason}")]
-    Part {
-        /// Which part.
-        part: &'static str,
-        /// The reason.
-        reason: String,
-    },
+    Part { part: &'static str, reason: String },
     /// A listener cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
         address: ListenAddress,
         /// The error of the system.
         source: io::Error,

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::access::{AccessControl, RateLimits, Subject};
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_database::DatabaseAddress;
 use mercato_ledger::{
     AccountHandle, AccountId, ChargeRequest, IdempotencyClaim, Ledger, Pending, Reservation,
 };
+use mercato_people::{AccessControl, RateLimits, Subject};
 use postgres::Client;
 
 use super::books::{Place, order};

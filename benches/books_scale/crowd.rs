@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mercato::access::{AccessControl, CounterFlusher, RateLimits, Subject};
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::releases::{Mirror, MirrorOptions, Prefetch, Prepared};
 use mercato_catalog::{Catalog, DataDirectory};
 use mercato_ledger::{AccountHandle, Ledger, Pending};
+use mercato_people::{AccessControl, CounterFlusher, RateLimits, Subject};
 use postgres::Client;
 use tempfile::TempDir;
 

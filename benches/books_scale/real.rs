@@ -105,7 +105,7 @@ impl Stage {
 /// Batches and operations so far.
 fn batches(servers: &[(&Ledger, &Vec<AccountHandle>)]) -> (u64, u64) {
     let sizes = servers.iter().map(|(ledger, _)| ledger.stats().group_sizes);
-    sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes.count, sum.1 + sizes.sum))
+    sizes.fold((0, 0), |sum, sizes| (sum.0 + sizes.count(), sum.1 + sizes.sum() as u64))
 }
 
 fn charge_again(ledger: &Ledger, accounts: &[AccountHandle], phase: &Phase, seed: u64) -> Vec<f64> {

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato::api::{AdminToken, App, Documents, Service, public_service};
 use mercato::logging::{self, LogGuard};
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -21,6 +20,7 @@ use mercato_net::{
     Assignment, BodyMemory, Bound, ClassPlan, Head, ListenAddress, NetLimits, Request, RequestFacts,
     RequestParser, Slots, Step,
 };
+use mercato_people::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato_query::render::ParallelEncoder;
 use mercato_search::Search;
 use mercato_web::Pipeline;
@@ -72,7 +72,7 @@ impl Shop {
             search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
-            sign_ins: mercato::access::SignInControl::new(Arc::clone(&ledger)),
+            sign_ins: mercato_people::SignInControl::new(Arc::clone(&ledger)),
             mailer: None,
             takes_sign_ups: true,
             ledger: Arc::clone(&ledger),

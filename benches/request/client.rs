@@ -15,7 +15,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects.
     pub fn connect(address: SocketAddr) -> Client {
         Client { stream: connect(address), buffer: vec![0; BUFFER_BYTES] }
     }

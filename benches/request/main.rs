@@ -27,7 +27,6 @@ use mercato_format::Table;
 use running::Server;
 use site::SLUG;
 
-/// Rows of a stream.
 const STREAM_ROWS: u64 = 1_000_000;
 
 fn main() {

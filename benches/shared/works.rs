@@ -6,7 +6,6 @@ use mercato_query::{NoSelections, Page, QueryRequest, execute, plan};
 use crate::filters::{W3, W5};
 use crate::site::SLUG;
 
-/// Their names.
 pub const NAMES: [&str; 6] = ["W1", "W2k", "W3", "W3s", "W4", "W5p"];
 /// Orders that W4 looks up.
 const ORDERS: u32 = 16;

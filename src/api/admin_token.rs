@@ -12,10 +12,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
 use super::operator_sessions::OperatorSessions;
-use crate::access::AddressThrottle;
 use crate::limits::operator::{WRONG_TOKENS_PER_ADDRESS_MAX, WRONG_TOKENS_WINDOW_SECONDS};
 use mercato_base::clock::Moment;
 use mercato_ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
+use mercato_people::AddressThrottle;
 use mercato_web::{ApiError, ErrorKind};
 
 const TOKEN_SIZE_BYTES: usize = 32;

@@ -10,7 +10,6 @@ use super::content::documents::Documents;
 use super::content::exports::Exports;
 use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use crate::access::{AccessControl, InFlight, SignInControl, TrustedProxies};
 use crate::branding::Branding;
 use crate::selections::SelectionCache;
 use mercato_base::clock::Clock;
@@ -18,12 +17,12 @@ use mercato_catalog::Catalog;
 use mercato_ledger::Ledger;
 use mercato_payments::Payments;
 use mercato_people::mail::Mailer;
+use mercato_people::{AccessControl, InFlight, SignInControl, TrustedProxies};
 use mercato_query::render::ParallelEncoder;
 use mercato_search::Search;
 
 /// The parts of a running server.
 pub struct App {
-    /// The catalog.
     pub catalog: Arc<Catalog>,
     /// Search over the catalog.
     pub search: Arc<Search>,
@@ -49,7 +48,6 @@ pub struct App {
     pub selections: Arc<SelectionCache>,
     /// Counters for the operator.
     pub metrics: Metrics,
-    /// Trusted proxies.
     pub trusted_proxies: TrustedProxies,
     /// Documents about the server.
     pub documents: Documents,

@@ -2,18 +2,18 @@
 //!
 //! The only place where a refusal of theirs meets a status.
 
-use crate::access::{KeyRefusal, RateRefusal};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{BooksError, CapStanding, ChargeError, LoginError, Unavailable};
+use mercato_people::{KeyRefusal, RateRefusal};
 use mercato_web::{ApiError, ErrorKind};
 
-/// An error of the books, as clients get it.
+/// An error of the books or of access, as clients get it.
 pub trait BooksRefusal {
     fn refusal(self) -> ApiError;
 }
 
-/// The refusal of a request for an error of the books.
+/// The refusal of a request.
 pub fn from_books(error: impl BooksRefusal) -> ApiError {
     error.refusal()
 }
@@ -75,7 +75,7 @@ impl BooksRefusal for BooksError {
     fn refusal(self) -> ApiError {
         match self {
             // Its keys are revoked; the request was let in before that.
-            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
+            BooksError::AccountClosed { .. } => KeyRefusal::Revoked.refusal(),
             BooksError::Unavailable { reason } => reason.refusal(),
             other => ApiError::new(ErrorKind::NotFound, other.to_string()),
         }
@@ -118,9 +118,9 @@ fn cap_reached(required: u64, standing: &CapStanding) -> ApiError {
         .with_fact("resetsAt", resets_at.rfc3339())
 }
 
-impl From<KeyRefusal> for ApiError {
-    fn from(refusal: KeyRefusal) -> Self {
-        let (reason, message) = match refusal {
+impl BooksRefusal for KeyRefusal {
+    fn refusal(self) -> ApiError {
+        let (reason, message) = match self {
             KeyRefusal::Missing => ("API_KEY_MISSING", "this path needs an API key in the header X-Api-Key"),
             KeyRefusal::Malformed => ("API_KEY_MALFORMED", "the header X-Api-Key does not hold an API key"),
             KeyRefusal::Mistyped => (
@@ -134,30 +134,30 @@ impl From<KeyRefusal> for ApiError {
                 "the API key has expired: it was replaced by another one, or made for a time",
             ),
         };
-        Self::new(ErrorKind::Unauthorized, message)
+        ApiError::new(ErrorKind::Unauthorized, message)
             .with_reason(reason, "send a valid key as `X-Api-Key: mk_…`")
             .with_header("WWW-Authenticate", "ApiKey realm=\"mercato\", header=\"X-Api-Key\"")
     }
 }
 
-impl From<&RateRefusal> for ApiError {
-    fn from(refusal: &RateRefusal) -> Self {
-        let seconds = refusal.retry_after_seconds;
+impl BooksRefusal for &RateRefusal {
+    fn refusal(self) -> ApiError {
+        let seconds = self.retry_after_seconds;
         let message = format!(
             "more than {} {}; a request will succeed in {seconds} s",
-            counted(refusal.limit.into(), "request"),
-            if refusal.reason.as_str() == "DAILY_QUOTA_EXCEEDED" {
+            counted(self.limit.into(), "request"),
+            if self.reason.as_str() == "DAILY_QUOTA_EXCEEDED" {
                 "in this UTC day"
             } else {
                 "within a minute"
             },
         );
-        Self::new(ErrorKind::RateLimited, message)
-            .with_reason(refusal.reason.as_str(), "wait for Retry-After seconds before the next request")
-            .with_fact("limit", refusal.limit)
-            .with_fact("resetAt", refusal.reset_at.rfc3339())
+        ApiError::new(ErrorKind::RateLimited, message)
+            .with_reason(self.reason.as_str(), "wait for Retry-After seconds before the next request")
+            .with_fact("limit", self.limit)
+            .with_fact("resetAt", self.reset_at.rfc3339())
             .with_fact("retryAfterSeconds", seconds)
-            .with_fact("scope", refusal.scope.as_str())
+            .with_fact("scope", self.scope.as_str())
             .with_header("Retry-After", seconds.to_string())
     }
 }

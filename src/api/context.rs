@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::access::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
+use mercato_people::{Admission, Caller, KeyRefusal, LimitStatus, Permit};
 use mercato_web::{ApiError, Match, OwnHeaders, push_field};
 
-/// One request.
 pub type Incoming = mercato_web::Incoming<RequestContext>;
 
 /// Facts for the request log; handlers fill them in.

@@ -2,7 +2,7 @@
 //!
 //! Does not depend on routes.
 
-use crate::access::RateLimits;
+use mercato_people::RateLimits;
 use mercato_web::{Common, host_of, is_loopback, push_field};
 
 /// Headers that scripts of other origins may read.

@@ -40,6 +40,7 @@ pub use handlers::catalog::schema::examples;
 pub use handlers::catalog::text_page::harmless as harmless_markdown;
 pub use handlers::discovery::croissant::document as croissant;
 pub use handlers::discovery::unknown_path;
+pub use handlers::operator::admin::command_context;
 pub use handlers::query::checked_query::viewed;
 pub use handlers::query::page_answer::render as render_page;
 pub use handlers::query::sale::{Buyer, Sold, sell_page};

@@ -52,7 +52,6 @@ pub struct Route {
     pub guard: Guard,
     /// Which workers answer.
     pub work: Work,
-    /// The handler.
     pub handler: Handler,
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::route::{RefusalPage, Route};
-use crate::access::RateLimits;
 use crate::api::app::App;
 use crate::api::handlers::catalog::{graph, list, metadata, related, search, stats, tags};
 use crate::api::handlers::discovery::{self, croissant};
@@ -13,6 +12,7 @@ use crate::api::handlers::streams::{download, stream};
 use crate::api::handlers::{account, console, health, mcp, payments};
 use crate::api::listener_kind::{AdminHosts, ListenerKind};
 use crate::api::service::{ClassOf, Service};
+use mercato_people::RateLimits;
 
 /// Tables of the public API. The OpenAPI document describes the same routes.
 pub const PUBLIC: &[&[Route]] = &[

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::app::App;
+use super::books_errors::from_books;
 use super::context::{Incoming, RequestContext};
 use super::credits::uncharged;
 use super::handlers::discovery::unknown_path;
@@ -13,11 +14,13 @@ use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
 use super::presented_key::presented_key;
 use super::route::{Guard, RefusalPage, Route, Work};
-use crate::access::{Holder, InFlightRefusal, KeyRefusal, Permit, RequestKind, Scope, Subject, client_block};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use mercato_base::clock::Moment;
 use mercato_ledger::AccountId;
 use mercato_net::{Client, Head};
+use mercato_people::{
+    Holder, InFlightRefusal, KeyRefusal, Permit, RequestKind, Scope, Subject, client_block,
+};
 use mercato_web::{
     ApiError, Application, Arrival, Common, ErrorKind, Match, Method, Report, Response, Router, Target,
     TargetError, method_not_allowed, validation_error,
@@ -254,7 +257,7 @@ impl Service {
         match self.app.access.admit(subject, now) {
             Ok(admission) => request.context.admission = Some(admission),
             Err(refusal) => {
-                let error = ApiError::from(&refusal);
+                let error = from_books(&refusal);
                 request.context.admission = Some(refusal.admission);
                 return Err(match identity {
                     Ok(caller) if guard == Guard::Key => uncharged(error, caller.account.credits()),
@@ -267,7 +270,7 @@ impl Service {
         }
         match identity {
             Ok(caller) => request.context.caller = Some(caller),
-            Err(refusal) if guard == Guard::Key => return Err(refusal.into()),
+            Err(refusal) if guard == Guard::Key => return Err(from_books(refusal)),
             Err(_) => {}
         }
         Ok(())

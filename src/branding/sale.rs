@@ -33,7 +33,6 @@ pub struct Sale {
     pub vat_basis_points: u32,
     /// The packs; at least one.
     pub packs: Vec<Pack>,
-    /// The seller.
     pub seller: Seller,
 }
 

@@ -1,30 +1,26 @@
-//! Commands of the operator and their output, shared by the admin listener and the tools.
+//! The commands of the operator. One type describes a command: its fields are the arguments of the command line and the
+//! JSON of the admin listener, `execute` runs it on open books, and its outcome is printed as JSON or as text.
 //!
-//! A command over the admin listener and a command of the tools on closed books run the same code and give the same
-//! output. Does not depend on listeners, status codes or the command line.
+//! Does not depend on listeners, status codes, pages or other programs. Begin at `Command`.
 
-mod account_commands;
-mod account_output;
+mod account;
 mod command;
-mod execute;
-mod key_commands;
-mod key_output;
-mod output;
-mod payment_commands;
-mod payment_output;
-mod relation_commands;
-mod relation_output;
-mod report_output;
+mod credits;
+mod key;
+mod login;
+mod maintenance;
+mod payment;
+mod relation;
+mod report;
 
-pub use account_output::{
-    Account, AccountClosed, AccountCreated, AccountLine, Accounts, LoginOfAccount, PasswordReset,
-    PasswordSet, SessionLine, SessionsEnded,
+pub use account::{AccountPage, CloseAccount, CreateAccount, ListAccounts, ShowAccount};
+pub use command::{Command, CommandError, CommandOutcome, Context, OperatorCommand};
+pub use credits::{BuyCredits, GrantCredits};
+pub use key::{
+    CreateKey, Key, LimitKey, LimitKeyArguments, ListKeys, NewLimits, RevokeKey, RotateKey, end_of_day,
 };
-pub use command::OperatorCommand;
-pub use execute::{CommandError, Context};
-pub use key_commands::end_of_day;
-pub use key_output::{CreatedKey, Key, Limits, Spent};
-pub use output::{Balance, CommandOutput};
-pub use payment_output::{FoundPayment, PaymentLine, Payments, Reconciliation, UnexplainedPayment};
-pub use relation_output::{RelationAdded, RelationLine, Relations};
-pub use report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};
+pub use login::{EndSessions, ListSessions, ResetPassword, SetPassword};
+pub use maintenance::{Archive, Backup, BackupFile, Verification, Verify};
+pub use payment::{ListPayments, ReconcilePayments};
+pub use relation::{AddRelation, ListRelations, RelationPage, RemoveRelation};
+pub use report::{ReadEntries, Usage, UsageDay};

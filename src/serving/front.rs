@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::refusals::meaning;
-use crate::access::client_block;
 use crate::api::{App, Service};
 use mercato_net::{
     Bound, ClassPlan, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
 };
+use mercato_people::client_block;
 use mercato_web::{Pipeline, Workers};
 
 /// The address, limits and service of a listener.
@@ -79,12 +79,12 @@ fn random() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::RateLimits;
     use crate::api::public_service;
     use crate::config::Settings;
     use mercato_base::clock::{TestClock, UtcDay};
     use mercato_ledger::{KEY_RANDOM_BYTES, KeyLimits};
     use mercato_net::{BodyMemory, Classified, Client, RequestParser, Step};
+    use mercato_people::RateLimits;
     use mercato_web::{Application, Target};
 
     /// The client of a request with these header lines.

@@ -12,12 +12,10 @@ const SUMMARY_CHARS_MAX: usize = 240;
 /// Tags of one entry.
 const TAGS_MAX: usize = 6;
 
-/// One entry.
 #[derive(Debug)]
 pub struct Entry {
     /// The address of the dataset's page.
     pub url: String,
-    /// Its title.
     pub title: String,
     /// The beginning of its description, or the piece of it that answers a question.
     pub summary: String,

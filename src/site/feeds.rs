@@ -14,7 +14,6 @@ use mercato_base::clock::Moment;
 use mercato_catalog::{Dataset, DatasetVersion, parse_changelog};
 use mercato_web::{ApiError, Method, Response};
 
-/// Entries of a feed.
 const FEED_ENTRIES_MAX: usize = 50;
 /// Characters of the text of an entry of a feed.
 const FEED_TEXT_CHARS_MAX: usize = 2_000;

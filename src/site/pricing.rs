@@ -49,7 +49,6 @@ struct PricingPage {
 
 /// A number of rows and its price.
 struct Amount {
-    /// A whole dataset.
     dataset: Option<Link>,
     rows: String,
     price: String,

@@ -19,11 +19,8 @@ pub enum Json {
     Flag(bool),
     /// A number as JSON writes it.
     Number(String),
-    /// A string.
     Text(String),
-    /// A list.
     List(Vec<Json>),
-    /// An object.
     Object(Vec<(String, Json)>),
 }
 

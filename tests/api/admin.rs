@@ -86,7 +86,9 @@ fn counts_responses_by_route_and_status() {
     site.query("cities", &site.paying_key(10), r#"{"limit": 2}"#);
     site.get("/nowhere");
     let answer = exchange(site.admin_address(), &Ask::get("/metrics"));
-    assert!(answer.header("Content-Type").unwrap().starts_with("text/plain; version=0.0.4"));
+    assert!(
+        answer.header("Content-Type").unwrap().starts_with("application/openmetrics-text; version=1.0.0")
+    );
     site.wait_for_metrics(&[
         "mercato_requests_total{route=\"/api/v1/datasets/{slug}/query\",status=\"200\"} 1",
         "mercato_requests_total{route=\"none\",status=\"404\"} 1",
@@ -102,12 +104,12 @@ fn rejects_command_with_duplicate_field() {
     let site = Site::with_cities();
     site.paying_key(10);
     let token = format!("Bearer {}", site.admin_token());
-    for order in [
-        r#"{"order": "buyCredits", "account": "acc_1", "credits": 1, "credits": 1000}"#,
-        r#"{"order": "buyCredits", "order": "grantCredits", "account": "acc_1", "credits": 1}"#,
+    for command in [
+        r#"{"command": "buyCredits", "account": "acc_1", "credits": 1, "credits": 1000}"#,
+        r#"{"command": "buyCredits", "command": "grantCredits", "account": "acc_1", "credits": 1}"#,
     ] {
-        let ask = Ask::post("/admin/v1/orders", order).header("Authorization", &token);
-        assert_eq!(exchange(site.admin_address(), &ask).status, 400, "{order}");
+        let ask = Ask::post("/admin/v1/commands", command).header("Authorization", &token);
+        assert_eq!(exchange(site.admin_address(), &ask).status, 400, "{command}");
     }
     assert_eq!(site.running().app().ledger.accounts()[0].credits(), 10);
 }

@@ -71,7 +71,6 @@ impl Ask {
     }
 }
 
-/// One answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

@@ -30,6 +30,7 @@ mod releases;
 mod responses;
 #[path = "../books/schema.rs"]
 mod schema;
+mod shared_directory;
 mod site;
 #[path = "../books/failures/small_disk.rs"]
 mod small_disk;

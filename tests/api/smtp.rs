@@ -64,7 +64,6 @@ struct Seen {
     put_off: AtomicUsize,
 }
 
-/// The server.
 pub struct SmtpServer {
     pub address: SocketAddr,
     seen: Arc<Seen>,

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use mercato::access::{AccessControl, RateLimits, RateReason, Scope, Subject};
 use mercato_base::clock::{Clock, TestClock};
+use mercato_people::{AccessControl, RateLimits, RateReason, Scope, Subject};
 
 use crate::desk::{Desk, customer, noon};
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato_base::clock::{Moment, UtcDay};
 use mercato_ledger::{
     AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeRequest, KeyId, KeyLimits, Ledger,
     LimitsChange, Pending, Receipt, Reservation, UsageQuery,
 };
+use mercato_people::{AccessControl, KeyRefusal, RateLimits};
 use proptest::prelude::*;
 
 use crate::desk::{Desk, customer, download, handle, noon, page, stream};

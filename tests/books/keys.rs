@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato_ledger::Ledger;
+use mercato_people::{AccessControl, KeyRefusal, RateLimits};
 
 use crate::desk::{Desk, customer, noon};
-use crate::schema::are_in_files;
 
 fn access_control(ledger: &Arc<Ledger>) -> AccessControl {
     AccessControl::open(Arc::clone(ledger), RateLimits::default(), noon()).unwrap()
@@ -108,9 +107,6 @@ fn persists_last_use_on_flush() {
 
 #[test]
 fn keeps_plain_keys_off_disk() {
-    if !are_in_files() {
-        return;
-    }
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);

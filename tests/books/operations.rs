@@ -7,7 +7,6 @@ use mercato_ledger::{
 };
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, small_page, stream};
-use crate::schema::are_in_files;
 
 const HOUR: i64 = 3_600;
 
@@ -412,9 +411,6 @@ fn reports_usage_by_day_and_dataset() {
 
 #[test]
 fn restores_backup_of_books_in_use() {
-    if !are_in_files() {
-        return;
-    }
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);

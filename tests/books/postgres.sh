@@ -3,7 +3,7 @@
 # API and the site, and of crashes; those of books and crashes once more where every transaction is serializable.
 #
 #     tests/books/postgres.sh
-#     tests/books/postgres.sh cargo test --workspace --test books claims::
+#     tests/books/postgres.sh cargo test --workspace --test books claims:: -- --include-ignored
 #     tests/books/postgres.sh --durable cargo bench --bench books_database      a commit waits for the disk
 #
 # Needs PostgreSQL 13 or newer (Debian: apt-get install postgresql) and openssl. The command finds the server in
@@ -45,13 +45,15 @@ main() {
         return
     fi
     test_books
-    cargo test --locked --workspace --test api
+    # An object store is not here.
+    cargo test --locked --workspace --test api -- --include-ignored --skip object_stores:: --skip releases::
     MERCATO_TEST_POSTGRES_OPTIONS="-c default_transaction_isolation=serializable" test_books
 }
 
-# Damaged files and full disks are those of books in files.
+# Damaged files, full disks, backups and what is on the disk are those of books in files. A child is started by its test.
 test_books() {
-    cargo test --locked --workspace --test books -- --skip damage:: --skip disk_full::
+    cargo test --locked --workspace --test books -- --include-ignored --skip damage:: --skip disk_full:: \
+        --skip restores_backup --skip off_disk --skip sells_as_child
     cargo test --locked --workspace --test crash
 }
 

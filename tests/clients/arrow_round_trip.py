@@ -233,8 +233,8 @@ def main() -> None:
             client = Client(service)
             stream, _ = client.get("query/stream", {"limit": arguments.rows})
             download, headers = client.get("download?format=arrow")
-            if int(headers["Content-Length"]) != len(download):
-                raise SystemExit(f"the download has {len(download)} bytes, announced are {headers['Content-Length']}")
+            if (headers["Content-Length"], headers["Accept-Ranges"]) != (None, "none"):
+                raise SystemExit(f"the download has other headers than one of unknown length: {headers}")
             streamed, downloaded = read("stream", stream), read("download", download)
             for label, found in {"pages": walk(client, 400), "stream": streamed, "download": downloaded}.items():
                 values += check(label, found, wanted, arguments.rows)
@@ -242,9 +242,6 @@ def main() -> None:
             check_readers(stream, streamed)
             sample = read("sample", client.get("sample")[0])
             check_metadata(sample)
-            cut, _ = client.get("download?format=arrow", Range=f"bytes=0-{len(download) // 2}")
-            if cut != download[: len(download) // 2 + 1]:
-                raise SystemExit("a range has other bytes than the file")
     print(f"{values} values: all agree (pyarrow {pa.__version__}, Polars {polars.__version__}, DuckDB {duckdb.__version__})")
 
 

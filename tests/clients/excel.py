@@ -120,14 +120,11 @@ def main() -> None:
             sample, _ = client.get("sample", Accept=XLSX)
             cells += check("sample", sample, json_rows(client, "sample"), names)
             download, headers = client.get("download?format=xlsx", Accept="*/*")
-            if int(headers["Content-Length"]) != len(download):
-                raise SystemExit(f"the download has {len(download)} bytes, announced are {headers['Content-Length']}")
+            if (headers["Content-Length"], headers["Accept-Ranges"]) != (None, "none"):
+                raise SystemExit(f"the download has other headers than one of unknown length: {headers}")
             cells += check("download", download, rows, names)
             if client.get("download?format=xlsx", Accept="*/*")[0] != download:
                 raise SystemExit("the download has other bytes the second time")
-            cut, _ = client.get("download?format=xlsx", Accept="*/*", Range=f"bytes=0-{len(download) // 2}")
-            if cut != download[: len(download) // 2 + 1]:
-                raise SystemExit("a range has other bytes than the file")
             filtered = {"limit": 100, "columns": ["int32", "risky"], "filters": {"risky": "=1+1"}, "sortBy": "int32"}
             chosen, _ = client.get("query", filtered, Accept=XLSX)
             cells += check("filtered page", chosen, json_rows(client, "query", filtered), ["int32", "risky"])

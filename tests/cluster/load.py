@@ -305,11 +305,11 @@ def download(world: World, account: Account, chance: random.Random) -> None:
 
 
 def buy(world: World, account: Account, chance: random.Random) -> None:
-    """A purchase, ordered at any server until one says that it is entered; it is entered once."""
+    """A purchase, sent to any server until one says that it is entered; it is entered once."""
     reference, credits = f"INV-{uuid.uuid4()}", chance.randrange(1, 1_000)
     while True:
         try:
-            chance.choice(world.servers).order("buyCredits", account=account.id, credits=credits, reference=reference)
+            chance.choice(world.servers).command("buyCredits", account=account.id, credits=credits, reference=reference)
             break
         except Unavailable:
             world.known.counts("purchase, tried again")
@@ -323,7 +323,7 @@ def buy(world: World, account: Account, chance: random.Random) -> None:
 def change_keys(world: World, account: Account, chance: random.Random) -> None:
     """A new key at one server; half of them are revoked at another one."""
     try:
-        made = chance.choice(world.servers).order("createKey", account=account.id, label="load")
+        made = chance.choice(world.servers).command("createKey", account=account.id, label="load")
     except Unavailable:
         world.known.counts("key, not made")
         return world.pause()
@@ -335,7 +335,7 @@ def change_keys(world: World, account: Account, chance: random.Random) -> None:
             world.known.valid.discard(made["key"])
         while True:
             try:
-                chance.choice(world.servers).order("revokeKey", key=made["id"])
+                chance.choice(world.servers).command("revokeKey", key=made["id"])
                 break
             except Unavailable:
                 world.pause()

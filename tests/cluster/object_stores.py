@@ -2,7 +2,7 @@
 """Runs the tests of the client of object stores beside real servers.
 
     python tests/cluster/object_stores.py
-    python tests/cluster/object_stores.py --only rclone -- cargo test --workspace --test api object_stores
+    python tests/cluster/object_stores.py --only rclone -- cargo test --workspace --test api object_stores -- --ignored
 
 moto knows S3 well and compares no signatures; `rclone serve s3` keeps files, ignores conditions and compares signatures.
 Needs the packages of requirements.txt beside this file, in the Python that runs it.
@@ -16,7 +16,7 @@ import tempfile
 
 from stores import STORES
 
-COMMAND = ["cargo", "test", "--locked", "--workspace", "--test", "api", "object_stores::"]
+COMMAND = ["cargo", "test", "--locked", "--workspace", "--test", "api", "object_stores::", "--", "--ignored"]
 
 
 def main():

@@ -18,12 +18,12 @@ from wire import DatabaseProxy
 PORT = 8080
 START_SECONDS_MAX = 90
 STOP_SECONDS_MAX = 90
-ORDER_SECONDS_MAX = 30
+COMMAND_SECONDS_MAX = 30
 KNOWN_SECONDS_MAX = 10
 
 
 class Unavailable(Exception):
-    """The server did not carry an order out, or did not say so."""
+    """The server did not carry a command out, or did not say so."""
 
 
 class Server:
@@ -94,7 +94,7 @@ class Server:
 
     def get(self, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
         """A status and a body, past the balancer."""
-        connection = http.client.HTTPConnection(self.machine.address, PORT, timeout=ORDER_SECONDS_MAX)
+        connection = http.client.HTTPConnection(self.machine.address, PORT, timeout=COMMAND_SECONDS_MAX)
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
@@ -128,13 +128,13 @@ class Server:
             self.process.wait()
             self.codes.append(-9)
 
-    def order(self, order: str, **fields: Any) -> dict[str, Any]:
-        """An order of the operator to this server."""
+    def command(self, command: str, **fields: Any) -> dict[str, Any]:
+        """A command of the operator to this server."""
         token = (self.folder / "data" / "admin.token").read_text().strip()
         connection = _UnixConnection(self.folder / "admin.sock")
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         try:
-            connection.request("POST", "/admin/v1/orders", json.dumps({"order": order, **fields}), headers)
+            connection.request("POST", "/admin/v1/commands", json.dumps({"command": command, **fields}), headers)
             answer = connection.getresponse()
             document: dict[str, Any] = json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -157,7 +157,7 @@ class Server:
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("mercato", timeout=ORDER_SECONDS_MAX)
+        super().__init__("mercato", timeout=COMMAND_SECONDS_MAX)
         self.path = path
 
     def connect(self) -> None:

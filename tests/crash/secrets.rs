@@ -54,8 +54,8 @@ fn plain_key_is_never_stored_or_logged() {
     }
     let token = std::fs::read_to_string(data.admin_token()).unwrap();
     ask(admin, "/metrics", &format!("Authorization: Bearer {}", token.trim()));
-    let order = format!("{{\"order\":\"resetPassword\",\"account\":\"{person}\"}}");
-    let reset = order_from(admin, token.trim(), &order);
+    let command = format!("{{\"command\":\"resetPassword\",\"account\":\"{person}\"}}");
+    let reset = execute_at(admin, token.trim(), &command);
     let reset = reset.pointer("/data/token").unwrap().as_str().unwrap();
     assert!(Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap().success());
     output.read_to_end(&mut log).unwrap();
@@ -83,14 +83,14 @@ fn sign_up(data: &DataDirectory) -> AccountId {
     ledger.credentials(&email).unwrap().account
 }
 
-/// The answer of the operator's listener to an order.
-fn order_from(admin: SocketAddr, token: &str, order: &str) -> serde_json::Value {
+/// The answer of the operator's listener to a command.
+fn execute_at(admin: SocketAddr, token: &str, command: &str) -> serde_json::Value {
     let mut connection = TcpStream::connect(admin).unwrap();
     write!(
         connection,
-        "POST /admin/v1/orders HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{order}",
-        order.len()
+        "POST /admin/v1/commands HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{command}",
+        command.len()
     )
     .unwrap();
     let mut answer = Vec::new();

@@ -15,9 +15,7 @@ use arrow_schema::{DataType, Schema, TimeUnit as ArrowUnit};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
 use mercato_query::render::limits::{ARROW_BATCH_BYTES, ARROW_BATCH_ROWS_MAX};
-use mercato_query::render::{
-    ArrowEncoder, Document, Format, Labels, Unit, arrow_lengths, render_arrow, render_rows,
-};
+use mercato_query::render::{ArrowEncoder, BatchEncoder, Format, Labels, render_arrow, render_rows};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -128,39 +126,34 @@ proptest! {
         }
     }
 
-    /// Units that are encoded from any row on add up to the whole stream.
+    /// Batches that are encoded apart from each other, in any pieces and order, make a whole stream of the same rows.
     #[test]
-    fn units_are_parts_of_whole_stream((table, indexed) in tables::table(3_000), from in any::<u64>()) {
+    fn batches_fit_together((table, indexed) in tables::table(3_000), piece in 1_usize..1_500) {
         let stored = stored(&table, &indexed);
-        let whole = document_bytes(&stored, 0);
-        read(&whole);
-        let start = from % (whole.len() as u64);
-        let part = document_bytes(&stored, start);
-        prop_assert!(whole.ends_with(&part), "from {}", start);
+        let columns: Vec<usize> = (0..table.columns.len()).collect();
+        let rows: Vec<u32> = (0..stored.row_count()).collect();
+        let encoder = ArrowEncoder::new(&stored, &columns, LABELS, u64::MAX).unwrap();
+        let mut pieces: Vec<Vec<u8>> = rows.chunks(piece).rev().map(|rows| batches_of(&encoder, rows)).collect();
+        let mut whole = Vec::new();
+        encoder.begin(&mut whole).unwrap();
+        pieces.drain(..).rev().for_each(|piece| whole.extend(piece));
+        encoder.end(&mut whole);
+        let (found, expected) = (read(&whole).1, streamed(&stored, &columns, &rows).1);
+        for place in 0..columns.len() {
+            let (found, expected) = (column_cells(&found, place), column_cells(&expected, place));
+            prop_assert!(found.len() == expected.len());
+            prop_assert!(found.iter().zip(&expected).all(|(found, expected)| same(found, expected)));
+        }
     }
 }
 
-/// The bytes of a document from the unit on that holds the byte at `start`.
-fn document_bytes(table: &Table, start: u64) -> Vec<u8> {
-    let columns: Vec<usize> = (0..table.columns().len()).collect();
-    let encoder = || ArrowEncoder::new(table, &columns, LABELS, u64::MAX).unwrap();
-    let document = Document::arrow(encoder(), arrow_lengths(&encoder()).unwrap());
-    let mut bytes = Vec::new();
-    for unit in document.units(start..document.bytes()) {
-        let mut done = 0;
-        let before = bytes.len();
-        loop {
-            let mut piece = Vec::new();
-            let progress = unit.encode(done, &mut piece).unwrap();
-            bytes.extend_from_slice(&piece);
-            done = progress.rows;
-            if progress.complete {
-                break;
-            }
-        }
-        assert_eq!((bytes.len() - before) as u64, unit.bytes().end - unit.bytes().start);
+fn batches_of(encoder: &ArrowEncoder<'_>, mut rows: &[u32]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while !rows.is_empty() {
+        let done = encoder.batch(rows, 0, &mut out).unwrap();
+        rows = &rows[done..];
     }
-    bytes
+    out
 }
 
 fn integers(rows: u32) -> Table {
@@ -189,10 +182,7 @@ fn ends_batch_at_65536_rows() {
         let table = integers(rows);
         let all: Vec<u32> = (0..rows).collect();
         let (schema, batches) = streamed(&table, &[0], &all);
-        assert_eq!((batch_rows(&batches), schema.fields().len()), (expected.clone(), 1));
-        let (_, whole) = read(&document_bytes(&table, 0));
-        assert_eq!(batch_rows(&whole), expected, "as a document");
-        assert_eq!(column_cells(&whole, 0), column_cells(&batches, 0));
+        assert_eq!((batch_rows(&batches), schema.fields().len()), (expected, 1));
     }
 }
 
@@ -213,7 +203,6 @@ fn bounds_bytes_of_batch() {
     }
     let expected: Vec<_> = (0..60).map(|row| long(row).map(Cell::Text)).collect();
     assert_eq!(column_cells(&batches, 0), expected);
-    assert_eq!(column_cells(&read(&document_bytes(&table, 0)).1, 0), expected);
 }
 
 fn repeated(distinct: usize, bytes: usize, times: usize) -> Table {
@@ -354,7 +343,9 @@ fn keeps_bytes_of_encoding() {
         ),
     ])
     .unwrap();
-    let digest = Sha256::digest(document_bytes(&table, 0));
+    let mut stream = Vec::new();
+    render_arrow(&table, &[0, 1, 2], &(0..6).collect::<Vec<_>>(), LABELS, &mut stream).unwrap();
+    let digest = Sha256::digest(stream);
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     assert_eq!((mercato_query::render::ARROW_VERSION, hex.as_str()), (1, "259eab3f55506b2f"));
 }

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use mercato_format::{ColumnKind, FloatWidth};
 use serde_json::Value;
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// An integer, a scaled decimal, days, or time units.
@@ -15,11 +14,9 @@ pub enum Cell {
     Float(f64),
     /// A boolean.
     Flag(bool),
-    /// A text.
     Text(String),
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub struct NaiveColumn {
     pub name: String,
@@ -29,7 +26,6 @@ pub struct NaiveColumn {
     pub cells: Vec<Option<Cell>>,
 }
 
-/// A table.
 #[derive(Debug, Clone)]
 pub struct NaiveTable {
     pub columns: Vec<NaiveColumn>,
@@ -53,7 +49,6 @@ pub enum Condition {
     IsFinite(bool),
 }
 
-/// A filter.
 #[derive(Debug, Clone)]
 pub enum Filter {
     And(Vec<Filter>),

@@ -65,6 +65,8 @@ class Fake:
     headers: dict[str, str] = field(default_factory=dict)
     """Further headers of every answer."""
     digest: str | None = None
+    has_ranges: bool = True
+    """Whether a download has a length and ranges."""
 
     def client(self, **options: Any) -> Client:
         """A client of this server."""
@@ -174,6 +176,8 @@ class Fake:
         headers = {"X-Dataset-Version": self.version, "ETag": etag, "X-Credits-Charged": str(charged)}
         if self.digest is not None:
             headers["Repr-Digest"] = self.digest
+        if not self.has_ranges:
+            return httpx.Response(200, headers={**headers, "Accept-Ranges": "none"}, stream=Body(whole, self._cut()))
         start = request.headers.get("Range")
         if start is None:
             headers["Content-Length"] = str(len(whole))

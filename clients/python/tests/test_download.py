@@ -38,6 +38,38 @@ def test_resumes_wherever_it_is_cut(seed: int, tmp_path: Path) -> None:
     assert len(set(fake.keys())) == 1
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_file_without_ranges_begins_anew_wherever_it_is_cut(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    fake = Fake(has_ranges=False)
+    fake.cuts = [rng.randrange(0, 189) for _ in range(3)]
+    path = tmp_path / "numbers.xlsx"
+    told: list[tuple[int, int]] = []
+    done = download(fake, path, progress=lambda done, total: told.append((done, total)))
+    assert path.read_bytes() == fake.file()
+    assert (done.bytes, done.sha256) == (189, hashlib.sha256(fake.file()).hexdigest())
+    assert (done.format, done.credits_charged, done.resumed_at) == ("xlsx", 25, 0)
+    assert told[-1] == (189, 0)
+    assert all("Range" not in request.headers for request in fake.requests)
+    assert fake.credits == 1_000_000 - 25
+    assert leftovers(path) == []
+    assert len(set(fake.keys())) == 1
+
+
+def test_file_without_ranges_begins_anew_in_a_later_call(tmp_path: Path) -> None:
+    fake = Fake(cuts=[50], has_ranges=False)
+    fake.faults = [lambda request: None, lambda request: None, *[answers(500)] * 5]
+    path = tmp_path / "numbers.arrow"
+    with pytest.raises(mercato.ServerError):
+        download(fake, path)
+    assert leftovers(path) == ["numbers.arrow.part", "numbers.arrow.part.json"]
+    done = download(fake, path)
+    assert path.read_bytes() == fake.file()
+    assert (done.resumed_at, done.sha256) == (0, hashlib.sha256(fake.file()).hexdigest())
+    assert fake.credits == 1_000_000 - 25
+    assert len(set(fake.keys())) == 1
+
+
 def test_demands_the_rest_before_it_appends(tmp_path: Path) -> None:
     fake = Fake(cuts=[50])
     whole = httpx.Response(200, headers={"Content-Length": "9", "X-Dataset-Version": "1.0.0"}, content=b"other file")
@@ -224,7 +256,7 @@ def test_reports_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     download(Fake(), tmp_path / "b.csv", progress=True)
     assert "b.csv" in capsys.readouterr().err
     assert line("a.csv", 50, 200, 1500) == f"a.csv {'█' * 7}{'░' * 23}  25% 50 B of 200 B, 1.5 kB/s"
-    assert line("a.csv", 0, 0, 0).startswith("a.csv")
+    assert line("a.xlsx", 50, 0, 1500) == "a.xlsx 50 B, 1.5 kB/s"
 
 
 def test_empty_folder_stays_empty_when_nothing_begins(tmp_path: Path) -> None:

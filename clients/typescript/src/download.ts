@@ -1,6 +1,6 @@
 /**
  * Downloads of whole versions. Version and entity tag are pinned before the first paid byte; every request names both, so a part
- * of another file is never appended. What breaks off goes on by range and is paid once.
+ * of another file is never appended. What breaks off goes on by range and is paid once; a file without ranges begins anew.
  */
 
 import type { Answer } from "./answer.js";
@@ -32,6 +32,7 @@ export interface DownloadOptions extends CallOptions {
 export interface DownloadProgress {
   /** Bytes that are there, those of an earlier download included. */
   readonly bytes: number;
+  /** 0 for Arrow and Excel, whose length is known at the end. */
   readonly totalBytes: number;
 }
 
@@ -40,13 +41,14 @@ export interface DownloadResult {
   readonly version: string;
   /** Bytes that an earlier download had left. */
   readonly resumedAt: number;
-  /** The check that passed: the checksum where the server names one, else the length. */
-  readonly checked: "length" | "sha-256";
+  /** The check that passed: the checksum where the server names one, else the length, or the proper end of a file without one. */
+  readonly checked: "end" | "length" | "sha-256";
 }
 
 /** Facts of the whole file, which every part repeats. */
 interface Part {
-  readonly totalBytes: number;
+  /** `null` for a file without ranges: it comes whole, and ends where its answer ends properly. */
+  readonly totalBytes: number | null;
   /** SHA-256 in Base64, where the server names it. */
   readonly sha256: string | null;
   /** Whether nothing is left to read. */
@@ -115,6 +117,9 @@ class Download {
 
 /** A file that cannot change any more. */
 class PinnedDownload {
+  /** Whether the server sends the file only as a whole. */
+  #comesWhole = false;
+
   constructor(
     private readonly transport: Transport,
     private readonly file: RemoteFile,
@@ -127,14 +132,15 @@ class PinnedDownload {
     const destination = typeof target === "string"
       ? await platform.openPath(target, this.file, this.options.resume ?? true)
       : new StreamDestination(target, platform);
-    const resumedAt = destination.bytes;
+    const found = destination.bytes;
     try {
       const checked = await this.#filled(destination);
       await destination.finish();
+      const resumedAt = this.#comesWhole ? 0 : found;
       return { bytes: destination.bytes, version: this.file.version, resumedAt, checked };
     } catch (error) {
-      // Bytes that do not fit the file are of no use to a later download.
-      await destination.abandon(error, !(error instanceof IntegrityError));
+      // Bytes that do not fit the file, or that begin anew, are of no use to a later download.
+      await destination.abandon(error, !this.#comesWhole && !(error instanceof IntegrityError));
       throw error;
     }
   }
@@ -148,6 +154,8 @@ class PinnedDownload {
         return await this.#checked(destination, part);
       } catch (error) {
         if (destination.bytes > before) made = 0;
+        // What went into a stream cannot be taken back.
+        if (this.#comesWhole && destination.bytes > 0 && destination.clear === undefined) throw error;
         await this.transport.pause(made, error, this.options.signal);
       }
     }
@@ -155,17 +163,20 @@ class PinnedDownload {
 
   /** From the first missing byte to the end. */
   async #part(destination: Destination): Promise<Part> {
-    const from = destination.bytes;
+    const from = this.#comesWhole ? 0 : destination.bytes;
     const answer = await this.open(from);
     try {
       const part = partOf(answer, from, this.file);
       if (part.isEnd) return part;
+      this.#comesWhole = part.totalBytes === null;
+      if (this.#comesWhole && destination.bytes > 0) await destination.clear?.();
+      const { totalBytes } = part;
       for await (const piece of answer.pieces()) {
-        if (destination.bytes + piece.length > part.totalBytes) throw new IntegrityError(`more than the ${part.totalBytes} bytes of the file arrived`);
+        if (totalBytes !== null && destination.bytes + piece.length > totalBytes) throw new IntegrityError(`more than the ${totalBytes} bytes of the file arrived`);
         await destination.write(piece);
-        this.options.onProgress?.({ bytes: destination.bytes, totalBytes: part.totalBytes });
+        this.options.onProgress?.({ bytes: destination.bytes, totalBytes: totalBytes ?? 0 });
       }
-      if (destination.bytes < part.totalBytes) throw cutShort("the download");
+      if (totalBytes !== null && destination.bytes < totalBytes) throw cutShort("the download");
       return part;
     } finally {
       await answer.close();
@@ -174,7 +185,7 @@ class PinnedDownload {
 
   async #checked(destination: Destination, part: Part): Promise<DownloadResult["checked"]> {
     const found = part.sha256 === null ? null : await destination.sha256();
-    if (found === null) return "length";
+    if (found === null) return part.totalBytes === null ? "end" : "length";
     if (found !== part.sha256) throw new IntegrityError(`SHA-256 of the file is ${found}, the server says ${part.sha256}`);
     return "sha-256";
   }
@@ -185,12 +196,13 @@ function partOf(answer: Answer, from: number, file: RemoteFile): Part {
   const found = answer.header("Content-Range");
   // No byte lies behind the last one: an earlier download had them all, or the file has none.
   if (answer.status === 416 && found === `bytes */${from}`) return { totalBytes: from, sha256: null, isEnd: true };
+  if (answer.header("ETag") !== file.etag) throw new IntegrityError(`expected the file ${file.etag}, found ${answer.header("ETag")}`);
+  if (answer.status === 200 && answer.header("Accept-Ranges") === "none") return { totalBytes: null, sha256: null, isEnd: false };
   if (answer.status !== 206) throw new IntegrityError(`expected a part of the file (206), found status ${answer.status}`);
   const range = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(found ?? "");
   if (range === null || Number(range[1]) !== from || Number(range[2]) + 1 !== Number(range[3])) {
     throw new IntegrityError(`asked for the bytes from ${from}, found \`${found}\``);
   }
-  if (answer.header("ETag") !== file.etag) throw new IntegrityError(`expected the file ${file.etag}, found ${answer.header("ETag")}`);
   const digest = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):/.exec(answer.header("Repr-Digest") ?? "");
   return { totalBytes: Number(range[3]), sha256: digest?.[1] ?? null, isEnd: false };
 }

@@ -440,7 +440,7 @@ export interface Header {
   formats: Array<{
     /** Value of `format`. */
     format: "csv" | "json" | "ndjson" | "arrow" | "parquet" | "xlsx";
-    /** Size of the download in bytes. Null for Arrow and Excel of more than 4,096 rows until somebody has asked for the file, for large store files of an older converter, and while the store file is being verified. */
+    /** Size of the download in bytes. Null for Arrow and Excel, whose length is known at the end of the file, for large store files of an older converter, and while the store file is being verified. */
     bytes: number | null;
   }>;
   /** What a download costs. */

@@ -69,6 +69,11 @@ class FileDestination implements Destination {
     }
   }
 
+  async clear(): Promise<void> {
+    await this.handle.truncate(0);
+    this.bytes = 0;
+  }
+
   async sha256(): Promise<string> {
     const hash = createHash("sha256");
     const piece = new Uint8Array(PIECE_BYTES);

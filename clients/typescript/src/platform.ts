@@ -13,6 +13,8 @@ export interface Destination {
   readonly bytes: number;
   /** Appends a piece. */
   write(piece: Uint8Array): Promise<void>;
+  /** Forgets all bytes, where that is possible. */
+  clear?(): Promise<void>;
   /** SHA-256 of all bytes in Base64; `null` where nobody can compute it. */
   sha256(): Promise<string | null>;
   /** Publishes what was checked. */

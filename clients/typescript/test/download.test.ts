@@ -114,6 +114,41 @@ test("a later call goes on where an earlier one gave up", async (t) => {
   assert.equal(fake.seen[5]?.headers.range, "bytes=20000-");
 });
 
+/** A file without ranges. */
+function whole(cutAfter?: number): Reply {
+  return (response) => {
+    response.writeHead(200, { ETag: TAG, "X-Dataset-Version": "1.0.0", "Accept-Ranges": "none" });
+    if (cutAfter === undefined) response.end(CONTENT);
+    else response.write(CONTENT.subarray(0, cutAfter), () => setTimeout(() => response.socket?.destroy(), 20));
+  };
+}
+
+test("a file without ranges begins anew where it was cut, under one key", async (t) => {
+  const fake = await serve(t, named, whole(10_000), cut, whole(20_000), whole());
+  const target = path.join(await folder(t), "sales.xlsx");
+  const totals = new Set<number>();
+  const result = await new FakeClient(fake.url).dataset("sales").download(target, { onProgress: ({ totalBytes }) => totals.add(totalBytes) });
+  assert.deepEqual(result, { bytes: CONTENT.length, version: "1.0.0", resumedAt: 0, checked: "end" });
+  assert.deepEqual(await readFile(target), CONTENT);
+  assert.deepEqual([...totals], [0]);
+  assert.equal(new Set(fake.seen.slice(1).map(({ headers }) => headers["idempotency-key"])).size, 1);
+});
+
+test("a file without ranges leaves nothing behind when it is given up", async (t) => {
+  const fake = await serve(t, named, whole(10_000));
+  const target = path.join(await folder(t), "sales.xlsx");
+  await assert.rejects(new FakeClient(fake.url, { retry: { retries: 0 } }).dataset("sales").download(target), ConnectionError);
+  assert.deepEqual(await readdir(path.dirname(target)), []);
+});
+
+test("a cut file without ranges fails in a stream, which has its bytes already", async (t) => {
+  const fake = await serve(t, named, cut, whole(10_000));
+  const kept = new Kept();
+  await assert.rejects(new FakeClient(fake.url).dataset("sales").download(kept.stream), ConnectionError);
+  assert.ok(kept.cause instanceof ConnectionError);
+  assert.equal(fake.seen.length, 3, "nothing is asked for again");
+});
+
 test("a later call can begin anew", async (t) => {
   const fake = await serve(t, named, part({ cutAfter: 20_000 }), named, part());
   const target = path.join(await folder(t), "sales.csv");

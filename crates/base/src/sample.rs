@@ -2,8 +2,12 @@
 //!
 //! Does not depend on text forms or particular metrics.
 
+/// Upper bounds of the buckets for durations, in seconds.
+pub const DURATION_SECONDS: [f64; 14] =
+    [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 10.0, 60.0];
+
 /// One value of a metric.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Name of the metric.
     pub name: &'static str,
@@ -11,15 +15,15 @@ pub struct Sample {
     pub help: &'static str,
     /// Whether it only ever grows.
     pub is_counter: bool,
-    /// `name="value"`, or empty.
-    pub label: String,
+    /// A label and its value.
+    pub label: Option<(&'static str, &'static str)>,
     pub value: u64,
 }
 
 impl Sample {
     /// A value that only ever grows.
     pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, help, is_counter: true, label: String::new(), value }
+        Self { name, help, is_counter: true, label: None, value }
     }
 
     /// A value that may fall.
@@ -29,7 +33,7 @@ impl Sample {
 
     /// The same with a label.
     #[must_use]
-    pub fn labelled(self, name: &str, value: &str) -> Self {
-        Self { label: format!("{name}=\"{value}\""), ..self }
+    pub fn labelled(self, name: &'static str, value: &'static str) -> Self {
+        Self { label: Some((name, value)), ..self }
     }
 }

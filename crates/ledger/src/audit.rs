@@ -20,7 +20,6 @@ pub struct AuditReport {
     pub entries: u64,
     /// Accounts that were compared.
     pub accounts: u64,
-    /// Reservations that are open.
     pub open_reservations: u64,
     /// The sum of all balances.
     pub credits: u64,

@@ -54,7 +54,6 @@ pub struct BackupSummary {
 /// A segment of the log that was moved to an archive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MovedSegment {
-    /// Its number.
     pub number: u64,
     /// Number of its first record.
     pub first: u64,
@@ -62,6 +61,5 @@ pub struct MovedSegment {
     pub last: u64,
     /// Its length.
     pub bytes: u64,
-    /// Its new path.
     pub path: PathBuf,
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mercato_base::histogram::{Histogram, MICROS, NUMBERS};
+use mercato_base::sample::DURATION_SECONDS;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 /// Time without progress, while operations wait, after which the books count as stuck.
 const STALL_MILLIS_MAX: u64 = 30_000;
@@ -36,8 +37,8 @@ pub struct Status {
     pub operations: AtomicU64,
     pub open_reservations: AtomicU64,
     /// Operations that one sync made durable.
-    pub group_sizes: Histogram<{ NUMBERS.len() }>,
-    pub sync_micros: Histogram<{ MICROS.len() }>,
+    pub group_sizes: Histogram,
+    pub sync_seconds: Histogram,
 }
 
 impl Status {
@@ -49,8 +50,8 @@ impl Status {
             entries: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             open_reservations: AtomicU64::new(0),
-            group_sizes: Histogram::new(&NUMBERS),
-            sync_micros: Histogram::new(&MICROS),
+            group_sizes: Histogram::new(exponential_buckets(1.0, 2.0, 10)),
+            sync_seconds: Histogram::new(DURATION_SECONDS),
         }
     }
 
@@ -66,8 +67,8 @@ impl Status {
 
     /// Counts a sync and its records.
     pub fn count_sync(&self, records: u64, elapsed: Duration) {
-        self.group_sizes.count(records);
-        self.sync_micros.count(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
+        self.group_sizes.observe(records as f64);
+        self.sync_seconds.observe(elapsed.as_secs_f64());
     }
 
     pub fn end_sync(&self) {

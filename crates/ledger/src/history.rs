@@ -17,7 +17,6 @@ const CLOCK_SECONDS_MAX: i64 = 86_400;
 /// A query for the newest entries of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryQuery {
-    /// The account.
     pub account: AccountId,
     /// When it was created: the search stops there.
     pub created_at: Moment,

@@ -25,8 +25,8 @@ use crate::request::{
 use crate::reservation::Reservation;
 use crate::store::Store;
 use mercato_base::clock::Moment;
-use mercato_base::histogram::Counted;
 use mercato_database::DatabaseAddress;
+use prometheus_client::metrics::histogram::Histogram;
 
 /// When an acknowledged charge is safe from what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,22 +67,20 @@ pub struct Ledger {
 }
 
 /// Numbers for an operator's dashboard.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct LedgerStats {
     /// Entries in the books.
     pub entries: u64,
     /// Operations since the start.
     pub operations: u64,
-    /// Reservations that are open.
     pub open_reservations: u64,
-    /// Accounts.
     pub accounts: usize,
     /// Keys, revoked ones included.
     pub keys: usize,
     /// How many operations one sync made durable.
-    pub group_sizes: Counted,
-    /// How long syncs took, in microseconds.
-    pub sync_micros: Counted,
+    pub group_sizes: Histogram,
+    /// How long syncs took.
+    pub sync_seconds: Histogram,
     /// How books on a database get on with it; nothing for books in files.
     pub database: Option<DatabaseStats>,
 }

@@ -49,11 +49,9 @@ pub const CREDITS_PER_PURCHASE_MAX: u64 = 1_000_000_000_000;
 pub const CHECKOUT_SECONDS: i64 = 86_400;
 /// Checkouts of one account that wait for their payment at one time.
 pub const UNPAID_CHECKOUTS_MAX: usize = 16;
-/// Checkouts of one page.
 pub const CHECKOUTS_PER_PAGE_MAX: usize = 100;
 /// Greatest price of one purchase in cents, tax included: eight digits, as Stripe takes them.
 pub const PRICE_GROSS_MAX: u64 = 99_999_999;
-/// Disputes of one payment.
 pub const DISPUTES_PER_PAYMENT_MAX: usize = 16;
 /// Credits that one account may hold; far below what 63 bits hold.
 pub const BALANCE_CREDITS_MAX: u64 = 1_000_000_000_000_000;

@@ -27,21 +27,17 @@ use mercato_database::{DatabaseAddress, SchemaFault, Trouble};
 /// Items between two calls of the observer of a move.
 const ITEMS_PER_NOTE: u64 = 4_096;
 
-/// A place of books.
 #[derive(Debug, Clone)]
 pub enum BooksPlace {
     /// A folder of files.
     Folder(PathBuf),
-    /// A database.
     Database(Box<DatabaseAddress>),
 }
 
 /// The books that were moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MovedBooks {
-    /// Accounts.
     pub accounts: u64,
-    /// Entries.
     pub entries: u64,
     /// Records of all kinds: accounts, keys, logins, usage and so on.
     pub records: u64,

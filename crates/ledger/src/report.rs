@@ -20,11 +20,8 @@ use mercato_base::clock::Moment;
 /// An account as its owner may see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccountView {
-    /// The id.
     pub id: AccountId,
-    /// The name.
     pub name: String,
-    /// The plan.
     pub plan: Plan,
     /// Credits that can be spent.
     pub credits: u64,

@@ -19,7 +19,6 @@ use mercato_base::clock::{Moment, UtcMonth};
 pub struct ChargeRequest {
     /// The account that pays.
     pub account: AccountHandle,
-    /// With which key.
     pub key: Option<KeyId>,
     /// Rows of the answer.
     pub rows: u64,
@@ -27,13 +26,11 @@ pub struct ChargeRequest {
     pub free_queries: u32,
     /// The slug of the dataset.
     pub dataset: String,
-    /// The request.
     pub request_id: String,
     /// The claim of the client's `Idempotency-Key`.
     pub claim: Option<IdempotencyClaim>,
     /// The view that the rows are of, where rows that were paid on the site may be among them.
     pub view: Option<Viewed>,
-    /// When.
     pub at: Moment,
 }
 
@@ -42,7 +39,6 @@ pub struct ChargeRequest {
 pub struct Viewed {
     /// Under which payments for the view are remembered.
     pub view: [u8; 16],
-    /// Which of its rows.
     pub rows: ViewRows,
     /// Whether their payment is remembered: they are sold on the site.
     pub is_remembered: bool,
@@ -51,7 +47,6 @@ pub struct Viewed {
 /// Which rows of a view an answer has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ViewRows {
-    /// All of them.
     All,
     /// These, by their numbers in the version.
     These(Arc<[u32]>),

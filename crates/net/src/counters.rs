@@ -102,7 +102,6 @@ pub fn count(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// Adds to a counter.
 pub fn add(counter: &AtomicU64, more: usize) {
     counter.fetch_add(number(more), Ordering::Relaxed);
 }

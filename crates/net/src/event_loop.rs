@@ -34,11 +34,8 @@ const COMPLETIONS_PAUSE: Duration = Duration::from_secs(1);
 /// Events that one iteration of the event loop takes.
 const EVENTS_PER_ITERATION: usize = 1024;
 
-/// Token of the listener.
 pub(super) const LISTENER: Token = Token(0);
-/// Token of the waker.
 pub(super) const WAKER: Token = Token(1);
-/// Token of the lane.
 pub(super) const LANE: Token = Token(2);
 
 /// The event loop and its state.

@@ -66,7 +66,6 @@ pub struct NetLimits {
     pub connections_per_address: usize,
     /// Sizes of heads.
     pub head: HeadLimits,
-    /// Bytes of a body.
     pub body_bytes: usize,
     /// From the first byte of a head to its last.
     pub head_time: Duration,

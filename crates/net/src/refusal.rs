@@ -14,10 +14,7 @@ pub enum Refusal {
     Body(#[from] ChunkError),
     /// The body is above its limit.
     #[error("the body is larger than {limit} bytes")]
-    BodyTooLarge {
-        /// The limit.
-        limit: usize,
-    },
+    BodyTooLarge { limit: usize },
     /// Bodies of other requests fill the memory that is set aside for them.
     #[error("too many large bodies are on their way")]
     BodiesFull,
@@ -61,7 +58,6 @@ impl Refusal {
         }
     }
 
-    /// Every name.
     pub(super) const LABELS: [&'static str; 11] = [
         "request_line_too_long",
         "header_too_large",

@@ -100,12 +100,12 @@ fn compare(
     for _ in 0..RECONCILE_PAGES_MAX {
         let page = provider.list(listing, since, after.as_deref(), now)?;
         for news in &page.news {
-            report.listed = report.listed.saturating_add(1);
+            report.listed += 1;
             let applied = news.apply(ledger)?;
             report.note(news, applied);
         }
         for (id, reason) in page.unreadable {
-            report.listed = report.listed.saturating_add(1);
+            report.listed += 1;
             report.note_unexplained(id, reason);
         }
         match page.next {
@@ -122,7 +122,7 @@ impl Reconciliation {
         let payment = news.payment().id.clone();
         match applied {
             Applied::Granted | Applied::Settled => {
-                self.found_count = self.found_count.saturating_add(1);
+                self.found_count += 1;
                 if self.found.len() < RECONCILE_NAMED_MAX {
                     self.found.push(Found { payment, is_grant: applied == Applied::Granted });
                 }
@@ -133,7 +133,7 @@ impl Reconciliation {
     }
 
     fn note_unexplained(&mut self, id: String, reason: String) {
-        self.unexplained_count = self.unexplained_count.saturating_add(1);
+        self.unexplained_count += 1;
         if self.unexplained.len() < RECONCILE_NAMED_MAX {
             self.unexplained.push(Unexplained { id, reason });
         }

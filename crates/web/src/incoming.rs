@@ -54,7 +54,6 @@ impl<C> Incoming<C> {
         self.target.as_ref().err().copied()
     }
 
-    /// The method.
     pub fn method(&self) -> Method {
         self.method
     }

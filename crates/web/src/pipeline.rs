@@ -108,7 +108,6 @@ impl<A: Application> Pipeline<A> {
         Self { application, slots }
     }
 
-    /// The application.
     pub fn application(&self) -> &A {
         &self.application
     }

@@ -27,7 +27,6 @@ pub trait Durable: Send {
     fn then(self: Box<Self>, next: Box<dyn FnOnce(Result<(), ApiError>) + Send>);
 }
 
-/// The body.
 pub(crate) enum Body {
     /// JSON up to and including `data` or `error`; the tail with `meta` is added when the response is sent.
     Envelope(ResponseBuffer),
@@ -37,8 +36,8 @@ pub(crate) enum Body {
     Absent,
     /// Written piece by piece after the head; `length` is the number of its bytes, where that is known.
     Stream { body: Box<dyn StreamBody>, length: Option<u64> },
-    /// No body, but its length: the response to `HEAD` of a stream.
-    Described(u64),
+    /// No body, but its length, where that is known: the response to `HEAD` of a stream.
+    Described(Option<u64>),
 }
 
 /// The fields of `meta` beyond the three of every response.
@@ -50,7 +49,6 @@ pub struct MetaExtras {
     pub warnings: Vec<String>,
 }
 
-/// A response.
 pub struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, Cow<'static, str>)>,
@@ -119,7 +117,7 @@ impl Response {
     }
 
     /// The head of a streamed response.
-    pub fn described(content_type: &'static str, length: u64) -> Self {
+    pub fn described(content_type: &'static str, length: Option<u64>) -> Self {
         Self::of(200, Body::Described(length)).with_header("Content-Type", content_type)
     }
 

@@ -8,7 +8,6 @@ use crate::method::Method;
 
 /// What a path and a method lead to.
 pub enum Match<R> {
-    /// This row.
     Row(R),
     /// No row with that method. The methods of the path, as `Allow` lists them.
     OtherMethods(String),

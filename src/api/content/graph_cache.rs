@@ -11,7 +11,6 @@ use mercato_web::ApiError;
 /// Which state of the catalog and of the relations a graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edition {
-    /// Number of the snapshot.
     pub snapshot: u64,
     /// Number of the state of the relations.
     pub relations: u64,

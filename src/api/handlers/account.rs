@@ -5,7 +5,6 @@
 use crate::api::books_errors::from_books;
 use serde::Serialize;
 
-use crate::access::{Admission, LimitStatus, Subject};
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
@@ -15,6 +14,7 @@ use mercato_base::clock::Moment;
 use mercato_base::words::{placed, quoted};
 use mercato_ledger::limits::USAGE_DAYS_MAX;
 use mercato_ledger::{AccountId, AccountView, BooksError, KeyId, Ledger, UsageQuery};
+use mercato_people::{Admission, LimitStatus, Subject};
 use mercato_web::{ApiError, ErrorKind, Method, Parameters, Response, validation_error};
 
 const USAGE_DAYS_DEFAULT: u64 = 30;
@@ -82,7 +82,7 @@ impl Overview {
                 minute: admission.minute.map(|standing| Limit::new(standing, now)),
                 day: admission.day.map(|standing| Limit::new(standing, now)),
             },
-            keys: view.keys.iter().map(|key| Key::of(books, key, now)).collect(),
+            keys: view.keys.iter().map(|key| Key::new(books, key, now)).collect(),
         }
     }
 }
@@ -137,7 +137,7 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         from: first.to_string(),
         to: today.to_string(),
         totals,
-        usage: lines.iter().map(UsageDay::of).collect(),
+        usage: lines.iter().map(UsageDay::from).collect(),
     })
 }
 

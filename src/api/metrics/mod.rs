@@ -1,34 +1,54 @@
-//! Metrics of responses, and sources of other parts.
+//! Metrics of responses, and sources of other parts, in the text form of OpenMetrics.
 //!
 //! Labels are routes and statuses; never keys, accounts or datasets.
 
-pub(super) mod exposition;
 mod history;
 pub(super) mod process;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use exposition::{Exposition, Kind};
 use history::History;
 pub use history::{HistorySample, Totals};
-use mercato_base::histogram::{Histogram, MICROS};
-use mercato_base::sample::Sample;
+use mercato_base::sample::{DURATION_SECONDS, Sample};
 use process::ProcessStatus;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
+
+/// The media type of the text form.
+pub(super) const OPENMETRICS_MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    route: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AnswerLabels {
+    route: &'static str,
+    status: u16,
+}
 
 /// Counters since the start.
 pub struct Metrics {
     started: Instant,
-    routes: RwLock<BTreeMap<&'static str, Arc<RouteCounters>>>,
-    rows: AtomicU64,
-    credits: AtomicU64,
-    body_bytes: AtomicU64,
-    panics: AtomicU64,
+    answers: Family<AnswerLabels, Counter>,
+    durations: Family<RouteLabels, Histogram>,
+    requests: Counter,
+    refused: Counter,
+    failed: Counter,
+    rows: Counter,
+    credits: Counter,
+    body_bytes: Counter,
+    panics: Counter,
     sources: Mutex<Vec<Source>>,
     history: History,
 }
@@ -37,20 +57,19 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             started: Instant::now(),
-            routes: RwLock::default(),
-            rows: AtomicU64::new(0),
-            credits: AtomicU64::new(0),
-            body_bytes: AtomicU64::new(0),
-            panics: AtomicU64::new(0),
+            answers: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
+            requests: Counter::default(),
+            refused: Counter::default(),
+            failed: Counter::default(),
+            rows: Counter::default(),
+            credits: Counter::default(),
+            body_bytes: Counter::default(),
+            panics: Counter::default(),
             sources: Mutex::default(),
             history: History::default(),
         }
     }
-}
-
-struct RouteCounters {
-    durations: Histogram<{ MICROS.len() }>,
-    statuses: Mutex<BTreeMap<u16, u64>>,
 }
 
 impl fmt::Debug for Metrics {
@@ -79,29 +98,24 @@ pub struct Observation {
 impl Metrics {
     /// Counts a response.
     pub fn observe(&self, observation: &Observation) {
-        self.rows.fetch_add(observation.rows, Ordering::Relaxed);
-        self.credits.fetch_add(observation.credits, Ordering::Relaxed);
-        self.body_bytes.fetch_add(u64::try_from(observation.body_bytes).unwrap_or(0), Ordering::Relaxed);
-        let route = self.route(observation.route);
-        route.durations.count(u64::try_from(observation.duration.as_micros()).unwrap_or(u64::MAX));
-        let mut statuses = route.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = statuses.entry(observation.status).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    fn route(&self, pattern: &'static str) -> Arc<RouteCounters> {
-        if let Some(route) = self.routes.read().unwrap_or_else(PoisonError::into_inner).get(pattern) {
-            return Arc::clone(route);
-        }
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-        let fresh =
-            || Arc::new(RouteCounters { durations: Histogram::new(&MICROS), statuses: Mutex::default() });
-        Arc::clone(routes.entry(pattern).or_insert_with(fresh))
+        let Observation { route, status, duration, rows, credits, body_bytes } = *observation;
+        let route = if route.is_empty() { "none" } else { route };
+        self.answers.get_or_create(&AnswerLabels { route, status }).inc();
+        self.durations.get_or_create(&RouteLabels { route }).observe(duration.as_secs_f64());
+        self.requests.inc();
+        match status {
+            400..=499 => self.refused.inc(),
+            500.. => self.failed.inc(),
+            _ => 0,
+        };
+        self.rows.inc_by(rows);
+        self.credits.inc_by(credits);
+        self.body_bytes.inc_by(u64::try_from(body_bytes).unwrap_or(0));
     }
 
     /// Counts a handler that panicked.
     pub fn count_panic(&self) {
-        self.panics.fetch_add(1, Ordering::Relaxed);
+        self.panics.inc();
     }
 
     /// Seconds since these counters began.
@@ -111,23 +125,14 @@ impl Metrics {
 
     /// The sums since the start.
     pub fn totals(&self) -> Totals {
-        let mut totals = Totals {
-            rows: self.rows.load(Ordering::Relaxed),
-            credits: self.credits.load(Ordering::Relaxed),
-            panics: self.panics.load(Ordering::Relaxed),
-            ..Totals::default()
-        };
-        for counters in self.routes.read().unwrap_or_else(PoisonError::into_inner).values() {
-            for (status, count) in counters.statuses.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                totals.requests = totals.requests.saturating_add(*count);
-                match status {
-                    400..=499 => totals.refused = totals.refused.saturating_add(*count),
-                    500.. => totals.failed = totals.failed.saturating_add(*count),
-                    _ => {}
-                }
-            }
+        Totals {
+            requests: self.requests.get(),
+            refused: self.refused.get(),
+            failed: self.failed.get(),
+            rows: self.rows.get(),
+            credits: self.credits.get(),
+            panics: self.panics.get(),
         }
-        totals
     }
 
     /// Takes a sample for the history of the last hour, if one is due. To be called about once a second.
@@ -153,33 +158,67 @@ impl Metrics {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
     }
 
-    /// Writes all metrics of this module and of the sources.
-    pub fn write_to(&self, out: &mut Exposition) {
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
-        out.family("mercato_requests_total", "Answers by route and status.", Kind::Counter);
-        for (route, counters) in routes.iter() {
-            for (status, count) in counters.statuses.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                let labels = format!("route=\"{}\",status=\"{status}\"", name_of(route));
-                out.value("mercato_requests_total", &labels, *count);
+    /// A registry of the metrics of this module, of the sources, and of `more`.
+    pub fn registry(&self, more: Vec<Sample>) -> Registry {
+        let mut registry = Registry::default();
+        registry.register("mercato_requests", "Answers by route and status", self.answers.clone());
+        registry.register(
+            "mercato_request_duration_seconds",
+            "From a whole request to the last byte of its answer, with the wait for a worker",
+            self.durations.clone(),
+        );
+        for (name, help, counter) in [
+            ("mercato_rows", "Rows returned", &self.rows),
+            ("mercato_credits_charged", "Credits charged by answers", &self.credits),
+            ("mercato_body_bytes", "Bytes of answer bodies, without streams", &self.body_bytes),
+            ("mercato_panics", "Handlers that panicked", &self.panics),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        let mut samples = more;
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.extend(sources.iter().flat_map(|source| source()));
+        samples.sort_by_key(|sample| sample.name);
+        registry.register_collector(Box::new(Samples(samples)));
+        registry
+    }
+}
+
+/// All metrics of a registry as text.
+pub(super) fn text_of(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    text::encode(&mut text, registry)?;
+    Ok(text)
+}
+
+/// Values of one moment, sorted by name.
+#[derive(Debug)]
+struct Samples(Vec<Sample>);
+
+impl Collector for Samples {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for family in self.0.chunk_by(|one, next| one.name == next.name) {
+            let Some(first) = family.first() else { continue };
+            // The form adds `_total` to the values of a counter.
+            let name = first.name.strip_suffix("_total").unwrap_or(first.name);
+            let kind = if first.is_counter { MetricType::Counter } else { MetricType::Gauge };
+            let mut values = encoder.encode_descriptor(name, first.help, None, kind)?;
+            for sample in family {
+                match sample.label {
+                    Some(label) => encode_value(sample, &mut values.encode_family(&[label])?)?,
+                    None => encode_value(sample, &mut values)?,
+                }
             }
         }
-        let name = "mercato_request_duration_seconds";
-        let help = "From a whole request to the last byte of its answer, with the wait for a worker.";
-        out.family(name, help, Kind::Histogram);
-        for (route, counters) in routes.iter() {
-            out.seconds(name, &format!("route=\"{}\"", name_of(route)), &counters.durations.read());
-        }
-        for (name, help, counter) in [
-            ("mercato_rows_total", "Rows returned.", &self.rows),
-            ("mercato_credits_charged_total", "Credits charged by answers.", &self.credits),
-            ("mercato_body_bytes_total", "Bytes of answer bodies, without streams.", &self.body_bytes),
-            ("mercato_panics_total", "Handlers that panicked.", &self.panics),
-        ] {
-            out.single(name, help, Kind::Counter, counter.load(Ordering::Relaxed));
-        }
-        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        out.samples(sources.iter().flat_map(|source| source()).collect());
+        Ok(())
+    }
+}
+
+fn encode_value(sample: &Sample, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    if sample.is_counter {
+        encoder.encode_counter::<NoLabelSet, _, u64>(&sample.value, None)
+    } else {
+        encoder.encode_gauge(&sample.value)
     }
 }
 
@@ -215,24 +254,27 @@ mod tests {
             let sample = move || Sample::gauge("mercato_workers", "Workers.", 3).labelled("pool", pool);
             metrics.add_source(move || vec![sample()]);
         }
-        let mut out = Exposition::default();
-        metrics.write_to(&mut out);
-        let text = out.into_text();
+        let text =
+            text_of(&metrics.registry(vec![Sample::counter("mercato_hits_total", "Hits.", 7)])).unwrap();
         for line in [
             "mercato_requests_total{route=\"/d/{slug}\",status=\"200\"} 2",
             "mercato_requests_total{route=\"/d/{slug}\",status=\"404\"} 1",
             "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.00025\"} 0",
             "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.0005\"} 3",
             "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"+Inf\"} 3",
-            "mercato_request_duration_seconds_sum{route=\"/d/{slug}\"} 0.0009",
             "mercato_request_duration_seconds_count{route=\"/d/{slug}\"} 3",
+            "# HELP mercato_rows Rows returned.",
+            "# TYPE mercato_rows counter",
             "mercato_rows_total 6",
+            "# TYPE mercato_hits counter",
+            "mercato_hits_total 7",
             "mercato_workers{pool=\"page\"} 3",
             "mercato_workers{pool=\"stream\"} 3",
         ] {
             assert!(text.lines().any(|present| present == line), "{line}\n{text}");
         }
-        // The text form wants each family in one piece, with one head.
+        // The text form wants each family in one piece, with one head, and a mark at the end.
         assert_eq!(text.matches("# TYPE mercato_workers gauge\n").count(), 1);
+        assert!(text.ends_with("\n# EOF\n"), "{text}");
     }
 }

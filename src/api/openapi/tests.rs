@@ -88,7 +88,6 @@ fn members(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()
 }
 
-/// Every operation.
 fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     members(&document["paths"]).values().flat_map(|item| members(item).values())
 }

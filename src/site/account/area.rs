@@ -18,15 +18,12 @@ use mercato_web::{ApiError, Response};
 
 /// A visit of a signed-in customer to a page of the area.
 pub struct Area {
-    /// The visit.
     pub visit: Visit,
     /// The words of the area.
     pub words: &'static AccountWords,
     /// By which they are signed in.
     pub session: SessionHandle,
-    /// Their account.
     pub account: AccountHandle,
-    /// Their login.
     pub login: Arc<Login>,
     /// Whether the free plan waits for the confirmation of their address.
     pub must_confirm: bool,

@@ -5,7 +5,6 @@
 use crate::site::visit::Visit;
 use mercato_catalog::{Dataset, Snapshot};
 
-/// Name of the field.
 pub const DATASETS: &str = "datasets";
 /// Datasets that stand as boxes to tick.
 const BOXES_MAX: usize = 30;
@@ -14,7 +13,6 @@ const SUGGESTIONS_MAX: usize = 500;
 /// Empty lines behind those that are filled in.
 const EMPTY_LINES: usize = 3;
 
-/// The field.
 pub struct DatasetField {
     /// The boxes; none where there are lines.
     pub boxes: Vec<Offered>,
@@ -28,9 +26,7 @@ pub struct DatasetField {
 pub struct Offered {
     /// Its name in addresses, which is sent.
     pub slug: String,
-    /// Its title.
     pub title: String,
-    /// Whether it is chosen.
     pub is_chosen: bool,
 }
 

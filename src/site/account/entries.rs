@@ -64,9 +64,7 @@ fn before(visit: &Visit) -> Option<u64> {
     visit.value(BEFORE).and_then(|text| text.parse().ok())
 }
 
-/// One entry.
 pub struct EntryLine {
-    /// When.
     pub at: String,
     /// Why.
     pub kind: &'static str,
@@ -81,7 +79,6 @@ pub struct EntryLine {
 }
 
 impl EntryLine {
-    /// An entry as text.
     pub fn of(visit: &Visit, words: &AccountWords, entry: &Entry) -> Self {
         let numbers = visit.numbers;
         let is_purchase = entry.kind == EntryKind::Purchase;

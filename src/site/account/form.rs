@@ -14,7 +14,6 @@ const FIELD_BYTES_MAX: usize = 12 * 1024;
 /// Fields that are sent once for each thing that is chosen.
 const LISTS: [&str; 1] = [DATASETS];
 
-/// The fields.
 pub struct Form(Vec<(String, String)>);
 
 impl Form {

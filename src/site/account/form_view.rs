@@ -7,7 +7,6 @@ use askama::Template;
 use super::dataset_field::DatasetField;
 use crate::site::url::Url;
 
-/// A form.
 #[derive(Template)]
 #[template(path = "account/form.html")]
 pub struct FormView {
@@ -20,7 +19,6 @@ pub struct FormView {
     is_dangerous: bool,
 }
 
-/// A field.
 pub struct Input {
     id: String,
     name: &'static str,

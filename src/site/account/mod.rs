@@ -35,7 +35,7 @@ pub mod words;
 
 use crate::api::route::{Guard, Route};
 use api_keys::{key, keys};
-use buying::{offer, purchase, receipt};
+use buying::{checkout, purchase, receipt};
 pub(super) use form::Form;
 use mercato_web::Method;
 pub(super) use signing::customer::Customer;
@@ -66,7 +66,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/account/usage", Guard::Public, usage::show),
     Route::new(Method::Get, "/account/usage.csv", Guard::Public, csv::download),
     Route::new(Method::Get, "/account/credits", Guard::Public, credits::show),
-    Route::new(Method::Post, "/account/credits", Guard::Public, offer::buy),
+    Route::new(Method::Post, "/account/credits", Guard::Public, checkout::buy),
     Route::new(Method::Get, "/account/purchases/{purchase}", Guard::Public, purchase::show),
     Route::new(Method::Post, "/account/purchases/{purchase}", Guard::Public, purchase::change),
     Route::new(Method::Get, "/account/purchases/{purchase}/receipt", Guard::Public, receipt::show),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 
+use super::api_keys::key_view::name;
 use super::area::{self, Area, Head, Tab};
-use super::keys::name;
 use super::words::AccountWords;
 use crate::api::{App, Incoming, from_books};
 use crate::limits::site::ACCOUNT_LINES_MAX;

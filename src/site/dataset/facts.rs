@@ -85,7 +85,6 @@ pub(super) fn facts(opened: &Opened<'_>) -> Vec<Fact> {
     .collect()
 }
 
-/// From when to when.
 fn period(coverage: &Coverage, words: &DatasetWords) -> Option<String> {
     match (&coverage.from, &coverage.to) {
         (Some(from), Some(to)) if from == to => Some(from.clone()),

@@ -19,7 +19,6 @@ pub(super) enum Tab {
 }
 
 impl Tab {
-    /// All of them.
     pub(super) const ALL: [Tab; 8] = [
         Tab::Overview,
         Tab::Columns,

@@ -21,7 +21,6 @@ mod words;
 
 use std::sync::Arc;
 
-use crate::access::RequestKind;
 use crate::api::route::{Guard, Route, Work};
 use crate::api::{App, Incoming, ProcessorLimit, from_books};
 use crate::site::account::{self, Customer, Form};
@@ -29,6 +28,7 @@ use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_catalog::{Dataset, FormatError};
+use mercato_people::RequestKind;
 
 use head::{Head, Tab};
 use mercato_web::{ApiError, Method, Response};

@@ -7,7 +7,7 @@ use crate::site::url::Url;
 use crate::site::words::fill;
 use askama::Template;
 use mercato_catalog::{Dataset, DatasetVersion};
-use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
+use mercato_query::render::{Format, XLSX_ROWS_MAX};
 
 use super::facts::{Fact, TagLink, facts, tags};
 use super::head::{Head, Tab};
@@ -17,13 +17,8 @@ use mercato_web::{ApiError, Response};
 /// Bytes of the description for machines that a page carries. One of a very wide table stays at the API.
 const JSON_LD_BYTES_MAX: usize = 48 * 1024;
 
-const FORMATS: [(&str, Output); 5] = [
-    ("CSV", Output::Text(Format::Csv)),
-    ("JSON", Output::Text(Format::Json)),
-    ("NDJSON", Output::Text(Format::Ndjson)),
-    ("Arrow", Output::Arrow),
-    ("Excel", Output::Xlsx),
-];
+/// Formats whose size is known.
+const TEXTS: [(&str, Format); 3] = [("CSV", Format::Csv), ("JSON", Format::Json), ("NDJSON", Format::Ndjson)];
 
 #[derive(Template)]
 #[template(path = "dataset/overview.html")]
@@ -102,19 +97,21 @@ fn feed_url(opened: &Opened<'_>) -> Url {
 
 fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
     let current = &opened.dataset.current;
-    let number = current.version.to_string();
-    let labels = Labels { dataset: opened.dataset.slug(), version: &number };
-    let size = |output: Output| {
+    let size = |format: Format| {
         // Lengths may have to be counted, which reads values.
-        let counted = || opened.app.exports.bytes(&current.table, output, labels);
+        let counted = || opened.app.exports.bytes(&current.table, format);
         let bytes = current.is_verified().then(counted).flatten();
         bytes.map(|bytes| opened.visit.numbers.bytes(bytes))
     };
-    let fits = |output| output != Output::Xlsx || current.table.row_count() <= XLSX_ROWS_MAX;
-    let offered = FORMATS.into_iter().filter(|(_, output)| fits(*output));
-    let rows = offered.map(|(name, output)| FormatLine { name, size: size(output) });
+    let mut lines: Vec<FormatLine> =
+        TEXTS.map(|(name, format)| FormatLine { name, size: size(format) }).into();
+    lines.push(FormatLine { name: "Arrow", size: None });
+    if current.table.row_count() <= XLSX_ROWS_MAX {
+        lines.push(FormatLine { name: "Excel", size: None });
+    }
     let parquet = current.offered_parquet().map(|file| opened.visit.numbers.bytes(file.bytes()));
-    rows.chain(parquet.map(|size| FormatLine { name: "Parquet", size: Some(size) })).collect()
+    lines.extend(parquet.map(|size| FormatLine { name: "Parquet", size: Some(size) }));
+    lines
 }
 
 fn versions(opened: &Opened<'_>) -> Vec<VersionLine> {

@@ -27,7 +27,6 @@ pub(super) const KNOWN: [&str; 4] = ["columns", "sort", "direction", "page"];
 
 /// Columns that are shown at once.
 const PREVIEW_COLUMNS_MAX: usize = 20;
-/// Rows of one page.
 const PREVIEW_ROWS_PER_PAGE: usize = 25;
 /// Characters of a value that are shown.
 const CELL_CHARACTERS_MAX: usize = 80;

@@ -16,7 +16,6 @@ pub(super) enum Value {
     Flag(bool),
     /// A number, with the digits of the API.
     Number(String),
-    /// A text.
     Text(String),
     /// A day or a moment, as the API writes it.
     Moment(String),

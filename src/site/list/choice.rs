@@ -92,13 +92,11 @@ impl Age {
 pub(super) struct Choice<'v> {
     /// The question, read or refused; nothing when none was asked.
     pub question: Option<Result<Question, QuestionError>>,
-    /// As it was typed.
     pub typed: &'v str,
     /// Tags, all of which a dataset has.
     pub tags: Vec<&'v str>,
     /// The licence.
     pub license: Option<&'v str>,
-    /// The size.
     pub size: Option<Size>,
     /// How long ago the last change may be.
     pub age: Option<Age>,

@@ -4,12 +4,13 @@
 use askama::Template;
 
 use super::done::Done;
+use super::execute::{FormError, execute};
 use super::forms::{Forms, Refused};
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::api::{App, Incoming};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
-use crate::operator::{CommandOutput, OperatorCommand};
+use crate::operator::CreateAccount;
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
@@ -69,14 +70,16 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         if form.raw(ACTION) != CREATE {
             return Err(operator_visit::no_such_action());
         }
-        let command = OperatorCommand::CreateAccount { name: form.text(NAME).to_owned() };
-        match operator_visit::execute(app, request, &command)? {
-            Ok(CommandOutput::AccountCreated(account)) => {
+        let command = CreateAccount { name: form.text(NAME).to_owned() };
+        match execute(app, request, &command) {
+            Ok(account) => {
                 let to = operator.visit.link(&format!("/operator/accounts/{}", account.id));
                 Ok(operator.done(request, Done::Created, &to))
             }
-            Ok(_) => Err(operator_visit::unexpected()),
-            Err(text) => page(app, request, &operator, Some(Refused { form: &form, text })),
+            Err(FormError::Refused(text)) => {
+                page(app, request, &operator, Some(Refused { form: &form, text }))
+            }
+            Err(FormError::Failed(error)) => Err(error),
         }
     })
 }

@@ -22,7 +22,6 @@ pub enum Done {
     Limited,
     /// A key was revoked.
     Revoked,
-    /// Sessions were ended.
     SessionsEnded,
     /// An account was closed.
     Closed,
@@ -33,7 +32,7 @@ pub enum Done {
     /// A withdrawn dataset is published again.
     Republished,
     /// The folders were scanned.
-    Looked,
+    Scanned,
     /// The form was sent before, and nothing was done.
     Repeated,
     /// The operator signed out.
@@ -52,7 +51,7 @@ const ALL: [Done; 14] = [
     Done::RolledBack,
     Done::Withdrawn,
     Done::Republished,
-    Done::Looked,
+    Done::Scanned,
     Done::Repeated,
     Done::SignedOut,
 ];
@@ -71,7 +70,7 @@ impl Done {
             Self::RolledBack => "rolled-back",
             Self::Withdrawn => "withdrawn",
             Self::Republished => "republished",
-            Self::Looked => "looked",
+            Self::Scanned => "scanned",
             Self::Repeated => "repeated",
             Self::SignedOut => "signed-out",
         }
@@ -90,7 +89,7 @@ impl Done {
             Self::RolledBack => words.done_rolled_back,
             Self::Withdrawn => words.done_withdrawn,
             Self::Republished => words.done_republished,
-            Self::Looked => words.done_looked,
+            Self::Scanned => words.done_scanned,
             Self::Repeated => words.done_repeated,
             Self::SignedOut => words.done_signed_out,
         }

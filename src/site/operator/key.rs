@@ -2,23 +2,25 @@
 
 use askama::Template;
 
-use super::account::changes::{Secret, secret};
 use super::done::Done;
-use super::forms::{Forms, Refused, confirmed, number, optional_number};
+use super::execute::{FormError, FormOutcome, execute};
+use super::forms::{Forms, Refused, confirmed, number};
+use super::limits;
 use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
+use super::secret::Secret;
 use super::words::OperatorWords;
 use crate::api::{App, Incoming};
-use crate::operator::{CommandOutput, OperatorCommand};
-use crate::site::account::api_keys::key_view::{is_valid, limits, state};
+use crate::operator::{LimitKey, RevokeKey, RotateKey};
+use crate::site::account::api_keys::key_view::{is_valid, limits as limit_texts, state};
 use crate::site::account::dataset_field::{DATASETS, DatasetField, names};
 use crate::site::account::form::Form;
-use crate::site::account::form_view::{FormView, Input};
+use crate::site::account::form_view::FormView;
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 use mercato_base::clock::Moment;
-use mercato_ledger::{Change, KeyId, KeyView};
+use mercato_ledger::{KeyId, KeyView};
 use mercato_web::{ApiError, ErrorKind, Response};
 
 const LIMIT: &str = "limit";
@@ -57,14 +59,13 @@ pub struct KeyLine {
 }
 
 impl KeyLine {
-    /// A key as text.
-    pub fn of(app: &App, operator: &OperatorVisit, key: &KeyView, now: Moment) -> Self {
+    pub fn new(app: &App, operator: &OperatorVisit, key: &KeyView, now: Moment) -> Self {
         let (common, numbers) = (operator.common, operator.visit.numbers);
         Self {
             name: name(key),
             prefix: format!("{}…", key.prefix),
             state: state(common, numbers, key, now),
-            limits: limits(common, numbers, app, key, now).join("; "),
+            limits: limit_texts(common, numbers, app, key, now).join("; "),
             last_used: key.last_used_at.map_or_else(|| common.never.to_owned(), |at| numbers.minute(at)),
             url: operator.visit.link(&format!("/operator/keys/{}", key.id)).to_string(),
         }
@@ -73,42 +74,6 @@ impl KeyLine {
 
 fn name(key: &KeyView) -> String {
     if key.label.is_empty() { key.id.to_string() } else { key.label.clone() }
-}
-
-/// The limits of a form.
-pub struct TypedLimits {
-    /// Credits for each UTC day.
-    pub credits_per_day: Option<u64>,
-    /// Credits for each UTC calendar month.
-    pub credits_per_month: Option<u64>,
-    /// The datasets that the key may read; all when empty.
-    pub datasets: Vec<String>,
-    /// When it ends: RFC 3339 or a day.
-    pub expires_at: Option<String>,
-}
-
-/// Reads the limits of a form. The command checks them.
-pub fn typed_limits(operator: &OperatorVisit, form: &Form) -> Result<TypedLimits, String> {
-    let end = form.text("end");
-    Ok(TypedLimits {
-        credits_per_day: optional_number(operator, form.text("day"))?,
-        credits_per_month: optional_number(operator, form.text("month"))?,
-        datasets: names(form.text(DATASETS)),
-        expires_at: (!end.is_empty()).then(|| end.to_owned()),
-    })
-}
-
-/// A form with the fields of limits.
-pub fn key_fields(
-    form: FormView,
-    words: &'static OperatorWords,
-    datasets: DatasetField,
-    input: impl Fn(&'static str, &'static str, &'static str) -> Input,
-) -> FormView {
-    form.input(input("day", "number", words.cap_day).hint(words.cap_hint))
-        .input(input("month", "number", words.cap_month).hint(words.cap_hint))
-        .input(input(DATASETS, "text", words.only_datasets).datasets(datasets).hint(words.only_datasets_hint))
-        .input(input("end", "text", words.end).hint(words.end_hint))
 }
 
 /// The key.
@@ -127,49 +92,47 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let Some(form) = operator.form(app, request, &FIELDS)? else {
             return Ok(operator.repeated(request, &here));
         };
-        let refuse = |text: String| page(app, request, &operator, &key, Some(Refused { form: &form, text }));
-        let (command, done) = match form.raw(ACTION) {
-            LIMIT => (limit(&operator, &form, key.id), Done::Limited),
-            ROTATE => (rotate(&operator, &form, key.id), Done::Limited),
-            REVOKE => (
-                confirmed(&operator, &form).map(|()| OperatorCommand::RevokeKey { key: key.id.to_string() }),
-                Done::Revoked,
-            ),
-            _ => return Err(operator_visit::no_such_action()),
-        };
-        let command = match command {
-            Ok(command) => command,
-            Err(text) => return refuse(text),
-        };
-        match operator_visit::execute(app, request, &command)? {
-            Ok(CommandOutput::CreatedKey(created)) => {
+        match submit(app, request, &operator, &form, &key) {
+            Ok(FormOutcome::Done(done)) => Ok(operator.done(request, done, &here)),
+            Ok(FormOutcome::Secret(secret)) => {
                 let back = operator.visit.link(&format!("/operator/accounts/{}", key.account));
-                secret(request, &operator, &back, &Secret::key(&operator, &name(&key), &created.key))
+                secret.answer(request, &operator, &back)
             }
-            Ok(_) => Ok(operator.done(request, done, &here)),
-            Err(text) => refuse(text),
+            Err(FormError::Refused(text)) => {
+                page(app, request, &operator, &key, Some(Refused { form: &form, text }))
+            }
+            Err(FormError::Failed(error)) => Err(error),
         }
     })
 }
 
-/// Every limit of the form holds from now on; an empty field lifts its limit.
-fn limit(operator: &OperatorVisit, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
-    fn change<T>(typed: Option<T>) -> Change<T> {
-        typed.map_or(Change::Lift, Change::Set)
+fn submit(
+    app: &App,
+    request: &Incoming,
+    operator: &OperatorVisit,
+    form: &Form,
+    view: &KeyView,
+) -> Result<FormOutcome, FormError> {
+    let key = view.id.to_string();
+    match form.raw(ACTION) {
+        LIMIT => {
+            // Every limit of the form holds from now on; an empty field lifts its limit.
+            execute(app, request, &LimitKey::replace(view.id, limits::read(operator, form)?))?;
+            Ok(FormOutcome::Done(Done::Limited))
+        }
+        ROTATE => {
+            let grace_seconds = number(operator, form.text("grace"))?;
+            let created = execute(app, request, &RotateKey { key, grace_seconds, label: String::new() })?;
+            let notice = operator.words.key_text;
+            Ok(FormOutcome::Secret(Secret { notice, name: name(view), text: created.key, link: None }))
+        }
+        REVOKE => {
+            confirmed(operator, form)?;
+            execute(app, request, &RevokeKey { key })?;
+            Ok(FormOutcome::Done(Done::Revoked))
+        }
+        _ => Err(operator_visit::no_such_action().into()),
     }
-    let limits = typed_limits(operator, form)?;
-    Ok(OperatorCommand::LimitKey {
-        key: key.to_string(),
-        credits_per_day: change(limits.credits_per_day),
-        credits_per_month: change(limits.credits_per_month),
-        datasets: change(Some(limits.datasets).filter(|datasets| !datasets.is_empty())),
-        expires_at: change(limits.expires_at),
-    })
-}
-
-fn rotate(operator: &OperatorVisit, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
-    let grace_seconds = number(operator, form.text("grace"))?;
-    Ok(OperatorCommand::RotateKey { key: key.to_string(), grace_seconds, label: String::new() })
 }
 
 fn of_path(app: &App, request: &Incoming) -> Result<KeyView, ApiError> {
@@ -190,7 +153,7 @@ fn page(
     let title = fill(common.key_of, name(key));
     let account = operator.visit.link(&format!("/operator/accounts/{}", key.account));
     let forms = Forms::new(operator, operator.visit.link(&format!("/operator/keys/{}", key.id)), refused);
-    let line = KeyLine::of(app, operator, key, now);
+    let line = KeyLine::new(app, operator, key, now);
     let mut facts = vec![
         (words.id, key.id.to_string()),
         (common.key, line.prefix),
@@ -240,7 +203,7 @@ fn key_forms(app: &App, operator: &OperatorVisit, forms: &Forms<'_>, key: &KeyVi
         ("604800", common.grace_week),
     ];
     [
-        key_fields(forms.form(LIMIT, words.limit), words, datasets, input),
+        limits::add_fields(forms.form(LIMIT, words.limit), words, datasets, input),
         forms
             .form(ROTATE, common.rotate)
             .input(forms.input(ROTATE, "grace", "select", common.grace).choices(&grace)),

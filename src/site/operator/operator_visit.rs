@@ -6,7 +6,6 @@ use super::done::{DONE, Done};
 use super::words::OperatorWords;
 use crate::api::{App, Incoming};
 use crate::limits::operator::SIGN_IN_SECONDS;
-use crate::operator::{CommandOutput, Context, OperatorCommand};
 use crate::site::account::form::Form;
 use crate::site::account::signing::same_origin;
 use crate::site::account::words::AccountWords;
@@ -16,11 +15,10 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 use mercato_ledger::{PlainToken, TokenHash};
-use mercato_web::{ApiError, ErrorKind, Response, random_bytes, validation_error};
+use mercato_web::{ApiError, Response, random_bytes, validation_error};
 
 /// Length of the number of a form.
 const FORM_NUMBER_BYTES_MAX: usize = 64;
-/// Name of the cookie.
 const COOKIE: &str = "operator";
 /// Name of the parameter with the page behind a sign-in.
 pub const NEXT: &str = "next";
@@ -33,7 +31,6 @@ pub const ONCE: &str = "once";
 
 /// A visit of the operator.
 pub struct OperatorVisit {
-    /// The visit.
     pub visit: Visit,
     /// The words of these pages.
     pub words: &'static OperatorWords,
@@ -71,7 +68,6 @@ pub struct Head {
     pub notice: Option<&'static str>,
     /// The fault of a refused form that the page no longer shows.
     pub problem: Option<String>,
-    /// The words.
     pub words: &'static OperatorWords,
 }
 
@@ -198,36 +194,9 @@ impl OperatorVisit {
     }
 }
 
-/// Executes a command as the admin listener does. The inner error is the text of a refusal, for the form.
-pub fn execute(
-    app: &App,
-    request: &Incoming,
-    command: &OperatorCommand,
-) -> Result<Result<CommandOutput, String>, ApiError> {
-    let (now, request_id) = (request.now(), request.request_id().to_owned());
-    let payments = Some(app.payments.as_ref());
-    let context = Context { ledger: &app.ledger, payments, now, request_id, random: random_bytes()? };
-    match command.execute(&context) {
-        Ok(output) => Ok(Ok(output)),
-        Err(error) => {
-            let text = error.to_string();
-            let error = ApiError::from(error);
-            match error.kind() {
-                ErrorKind::Unavailable | ErrorKind::Internal | ErrorKind::NotFound => Err(error),
-                _ => Ok(Err(text)),
-            }
-        }
-    }
-}
-
 /// The refusal of a form whose action no page offers.
 pub fn no_such_action() -> ApiError {
     validation_error("BODY_INVALID", ACTION, "no such action", "send the form of the page")
-}
-
-/// The refusal of an output that does not belong to its command.
-pub fn unexpected() -> ApiError {
-    ApiError::internal("a command answered with the output of another one")
 }
 
 #[cfg(test)]

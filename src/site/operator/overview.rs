@@ -110,7 +110,7 @@ fn datasets(app: &App, operator: &OperatorVisit, snapshot: &Snapshot) -> Vec<(&'
         (
             words.scrubber,
             fill(
-                &fill(words.scrubber_said, numbers.integer(scrubber.rounds())),
+                &fill(words.scrubber_text, numbers.integer(scrubber.rounds())),
                 numbers.bytes(scrubber.bytes()),
             ),
         ),
@@ -198,7 +198,7 @@ fn plots(operator: &OperatorVisit, series: &[Series], history: &[HistorySample])
     }
     let ago = fill(words.minutes_ago, millis(last).saturating_sub(millis(first)).div_ceil(MINUTE_MILLIS));
     let line = |id: &str, name: &str, most: String, points: &[Point]| {
-        let description = fill(&fill(words.plot_said, name), &most);
+        let description = fill(&fill(words.plot_text, name), &most);
         let labels = Labels {
             title: name.to_owned(),
             description,

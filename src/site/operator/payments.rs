@@ -30,7 +30,6 @@ struct PaymentsPage {
     older: Option<String>,
 }
 
-/// A checkout as text.
 struct CheckoutLine {
     number: String,
     at: String,

@@ -22,8 +22,8 @@ use mercato_catalog::{Incoming as IncomingFiles, IncomingFile, Slug, Unpublished
 use mercato_web::{ApiError, Response};
 
 /// Folders of datasets that the page scans.
-const FOLDERS_LOOKED_AT_MAX: usize = 20_000;
-const LOOK: &str = "look";
+const FOLDERS_SCANNED_MAX: usize = 20_000;
+const SCAN: &str = "scan";
 const REPUBLISH: &str = "republish";
 /// Name of the field with a dataset.
 const DATASET: &str = "dataset";
@@ -45,7 +45,7 @@ struct PublicationsPage {
     unpublished: Vec<UnpublishedLine>,
     more_unpublished: Option<String>,
     newest: Vec<Version>,
-    look: FormView,
+    scan: FormView,
 }
 
 struct FileLine {
@@ -75,7 +75,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     operator_visit::read(app, request, &[], |app, request, operator| page(app, request, &operator, None))
 }
 
-/// Looks at all folders now, or publishes a dataset again.
+/// Scans all folders now, or publishes a dataset again.
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     operator_visit::change(app, request, |app, request, operator| {
         let here = operator.visit.link("/operator/publications");
@@ -83,7 +83,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             return Ok(operator.repeated(request, &here));
         };
         let (outcome, done) = match form.raw(ACTION) {
-            LOOK => (Ok(()), Done::Looked),
+            SCAN => (Ok(()), Done::Scanned),
             REPUBLISH => (publish_again(app, &operator, form.raw(DATASET)), Done::Republished),
             _ => return Err(operator_visit::no_such_action()),
         };
@@ -109,7 +109,7 @@ fn page(
 ) -> Result<Response, ApiError> {
     let words = operator.words;
     let found: IncomingFiles =
-        app.catalog.incoming(FOLDERS_LOOKED_AT_MAX).map_err(|error| ApiError::internal(error.to_string()))?;
+        app.catalog.incoming(FOLDERS_SCANNED_MAX).map_err(|error| ApiError::internal(error.to_string()))?;
     let snapshot = app.catalog.snapshot();
     let verifying = snapshot.verifying();
     let here = operator.visit.link("/operator/publications");
@@ -127,7 +127,7 @@ fn page(
         }
         Unpublished::Incomplete => UnpublishedLine { republish: None, why: words.incomplete, slug },
     };
-    let look = forms.form(LOOK, words.look);
+    let scan = forms.form(SCAN, words.scan);
     let page = PublicationsPage {
         frame: operator.frame(Page::Publications, words.publications),
         head: Head { problem: forms.unplaced_problem(), ..operator.head(words.publications) },
@@ -151,7 +151,7 @@ fn page(
                 published: operator.visit.numbers.minute(new.version.published_at),
             })
             .collect(),
-        look,
+        scan,
     };
     Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }

@@ -36,7 +36,6 @@ impl State {
         }
     }
 
-    /// In words.
     pub const fn text(self, words: &'static OperatorWords) -> &'static str {
         match self {
             Self::Serving => words.state_serving,

@@ -8,7 +8,7 @@ words! {
         // Sign-in and frame.
         area: "Operator", "Gestione";
         sign_in: "Sign in", "Accedi";
-        sign_in_said: "These pages are for the operator of this server.", "Queste pagine sono riservate al gestore del server.";
+        sign_in_text: "These pages are for the operator of this server.", "Queste pagine sono riservate al gestore del server.";
         token: "Operator’s token", "Codice del gestore";
         token_hint: "The content of admin.token in the data directory.", "Il contenuto di admin.token nella cartella dei dati.";
         token_wrong: "This is not the content of admin.token.", "Non è il contenuto di admin.token.";
@@ -42,7 +42,7 @@ words! {
         done_rolled_back: "The version you chose is now served.", "Ora è servita la versione che hai scelto.";
         done_withdrawn: "The dataset is no longer published.", "Il dataset non è più pubblicato.";
         done_republished: "The dataset is published again.", "Il dataset è di nuovo pubblicato.";
-        done_looked: "All folders have been checked.", "Tutte le cartelle sono state controllate.";
+        done_scanned: "All folders have been checked.", "Tutte le cartelle sono state controllate.";
         done_repeated: "This form had already been sent. It was carried out once.",
             "Questo modulo era già stato inviato. È stato eseguito una volta sola.";
         done_signed_out: "You are signed out.", "Disconnessione effettuata.";
@@ -60,7 +60,7 @@ words! {
         versions: "Versions", "Versioni";
         rows: "Rows", "Righe";
         scrubber: "Background checks", "Controlli in background";
-        scrubber_said: "{} rounds, {} checked", "{} cicli, {} controllati";
+        scrubber_text: "{} rounds, {} checked", "{} cicli, {} controllati";
         damaged_found: "Damage found since the start", "Danni trovati dall’avvio";
         books: "Books", "Registri";
         keys: "Keys", "Chiavi";
@@ -74,7 +74,7 @@ words! {
         memory: "Memory, without mapped files", "Memoria, senza i file mappati";
         panics: "Handlers that panicked", "Gestori andati in panic";
         last_hour: "The last hour", "L’ultima ora";
-        last_hour_said: "Kept in memory, one sample every ten seconds; a restart begins anew.",
+        last_hour_text: "Kept in memory, one sample every ten seconds; a restart begins anew.",
             "In memoria, un campione ogni dieci secondi; un riavvio ricomincia da capo.";
         no_plots: "Charts appear here half a minute after the start.", "I grafici compaiono qui mezzo minuto dopo l’avvio.";
         rates_caption: "Counters", "Contatori";
@@ -91,8 +91,8 @@ words! {
         minutes_ago: "{} min ago", "{} min fa";
         now: "now", "ora";
         a_minute: "{} a minute", "{} al minuto";
-        plot_said: "{} in the last hour. Highest: {}.", "{} nell’ultima ora. Massimo: {}.";
-        metrics_said: "All metrics for a monitoring system:", "Tutte le metriche per un sistema di monitoraggio:";
+        plot_text: "{} in the last hour. Highest: {}.", "{} nell’ultima ora. Massimo: {}.";
+        metrics_text: "All metrics for a monitoring system:", "Tutte le metriche per un sistema di monitoraggio:";
         // Datasets.
         which: "Datasets shown", "Dataset mostrati";
         all: "All", "Tutti";
@@ -126,7 +126,7 @@ words! {
             "Una versione ancora conservata, come 1.2.0. È servita fino alla prossima pubblicazione.";
         version_wrong: "Enter a version like 1.2.0.", "Inserisci una versione come 1.2.0.";
         withdraw: "Unpublish the dataset", "Ritira il dataset";
-        withdraw_said: "It is no longer served. Its files stay, and it can be published again under Publications.",
+        withdraw_text: "It is no longer served. Its files stay, and it can be published again under Publications.",
             "Non viene più servito. I file restano, e si può pubblicare di nuovo in Pubblicazioni.";
         // Accounts.
         accounts_in_all: "{} accounts in all", "{} account in tutto";
@@ -171,9 +171,9 @@ words! {
         last_seen: "Last active", "Ultima attività";
         ends: "Expires", "Scadenza";
         grant: "Grant credits", "Concedi crediti";
-        grant_said: "A gift: the plan does not change.", "Un regalo: il piano non cambia.";
+        grant_text: "A gift: the plan does not change.", "Un regalo: il piano non cambia.";
         buy: "Record a purchase", "Registra un acquisto";
-        buy_said: "For credits that were paid for. The account is prepaid from then on.",
+        buy_text: "For credits that were paid for. The account is prepaid from then on.",
             "Per crediti già pagati. Da quel momento l’account è prepagato.";
         cents: "Price in euro cents, excluding VAT", "Prezzo in centesimi di euro, IVA esclusa";
         cents_hint: "Leave empty for the list price.", "Lascia vuoto per il prezzo di listino.";
@@ -188,37 +188,37 @@ words! {
         end_hint: "A date like 2026-12-31 or a time like 2026-12-31T18:00:00Z. Leave empty for a key that does not expire.",
             "Una data come 2026-12-31 o un’ora come 2026-12-31T18:00:00Z. Lascia vuoto per una chiave senza scadenza.";
         limit: "Change the limits", "Cambia i limiti";
-        limit_said: "All of them apply from the next request on. An empty field removes its limit.",
+        limit_text: "All of them apply from the next request on. An empty field removes its limit.",
             "Valgono tutti dalla prossima richiesta. Un campo vuoto toglie il limite.";
         reset: "Create a link for a new password", "Crea un link per una nuova password";
-        reset_form_said: "For owners who have forgotten their password. Make sure you know who is asking.",
+        reset_form_text: "For owners who have forgotten their password. Make sure you know who is asking.",
             "Per chi ha dimenticato la password. Accertati di chi lo chiede.";
         end_sessions: "End all sessions", "Termina tutte le sessioni";
         close: "Close the account", "Chiudi l’account";
-        close_said: "This is permanent: its keys stop working, its sessions end, and its e-mail address can be used again. Entries and balance stay in the books.",
+        close_text: "This is permanent: its keys stop working, its sessions end, and its e-mail address can be used again. Entries and balance stay in the books.",
             "È definitivo: le chiavi smettono di funzionare, le sessioni terminano e l’indirizzo e-mail torna utilizzabile. Movimenti e saldo restano nei registri.";
-        closed_said: "This account is closed and can no longer be changed.", "Questo account è chiuso e non si può più modificare.";
+        closed_text: "This account is closed and can no longer be changed.", "Questo account è chiuso e non si può più modificare.";
         manage: "Manage", "Gestisci";
         manage_key: "Manage the key {}", "Gestisci la chiave {}";
         of_account: "Account of the key:", "Account della chiave:";
-        ended_said: "This key no longer works and can no longer be changed.", "Questa chiave non funziona più e non si può più modificare.";
+        ended_text: "This key no longer works and can no longer be changed.", "Questa chiave non funziona più e non si può più modificare.";
         // Secrets.
         secret: "Shown only once", "Mostrato una volta sola";
-        key_said: "Copy the key now and give it to its owner: it is shown only once, and only its hash is kept.",
+        key_text: "Copy the key now and give it to its owner: it is shown only once, and only its hash is kept.",
             "Copia ora la chiave e consegnala: viene mostrata una sola volta e se ne conserva soltanto l’hash.";
-        reset_said: "Give this only to the owner of the account. It sets a new password, once and within an hour.",
+        reset_text: "Give this only to the owner of the account. It sets a new password, once and within an hour.",
             "Consegnalo soltanto al titolare dell’account. Imposta una nuova password, una volta sola ed entro un’ora.";
         reset_link: "As a link:", "Come link:";
         back: "Continue", "Continua";
         // Payments.
-        payments_said: "Purchases that customers started at the payment provider, paid or not. A purchase that you recorded by hand is among the entries of its account.",
+        payments_text: "Purchases that customers started at the payment provider, paid or not. A purchase that you recorded by hand is among the entries of its account.",
             "Acquisti che i clienti hanno iniziato presso il fornitore dei pagamenti, pagati o no. Un acquisto registrato a mano è tra i movimenti del suo account.";
         payments_caption: "Purchases, newest first", "Acquisti, i più recenti prima";
         no_payments: "No customer has started a purchase yet.", "Nessun cliente ha ancora iniziato un acquisto.";
         provider: "Provider", "Fornitore";
         // Publications.
         files: "Files being written", "File in scrittura";
-        files_said: "Publications run in another program, which does not report its progress. This is what is in the data directory now; how far along a file is, only that program knows.",
+        files_text: "Publications run in another program, which does not report its progress. This is what is in the data directory now; how far along a file is, only that program knows.",
             "Le pubblicazioni sono eseguite da un altro programma, che non comunica il suo avanzamento. Questo è ciò che si trova ora nella cartella dei dati: a che punto sia un file, lo sa solo quel programma.";
         files_caption: "Files that are not in their place yet", "File non ancora al loro posto";
         no_files: "No file is being written.", "Nessun file è in scrittura.";
@@ -239,8 +239,8 @@ words! {
         republish: "Publish again", "Pubblica di nuovo";
         incomplete: "without a manifest or a version", "senza manifesto o senza versione";
         newest_versions: "Newest versions", "Versioni più recenti";
-        look: "Check all folders now", "Controlla ora tutte le cartelle";
-        look_said: "The server notices publications by itself within a quarter of a second, and files copied by hand within a few seconds.",
+        scan: "Check all folders now", "Controlla ora tutte le cartelle";
+        scan_text: "The server notices publications by itself within a quarter of a second, and files copied by hand within a few seconds.",
             "Il server si accorge da sé delle pubblicazioni entro un quarto di secondo, e dei file copiati a mano entro qualche secondo.";
     }
 }

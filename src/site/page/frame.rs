@@ -51,7 +51,6 @@ pub struct NavLink {
 pub struct LanguageLink {
     /// `en`
     pub code: &'static str,
-    /// Its own name.
     pub name: &'static str,
     /// The target of the link, for visitors.
     pub url: String,
@@ -106,7 +105,6 @@ pub struct Frame {
     pub question: String,
     /// Style sheets.
     pub styles: Vec<String>,
-    /// Scripts.
     pub scripts: Vec<String>,
     /// Picture of the place.
     pub logo: Option<String>,
@@ -114,7 +112,6 @@ pub struct Frame {
     pub icon: String,
     /// Links of the operator.
     pub legal: Vec<Link>,
-    /// The contact.
     pub contact: Option<Link>,
     /// The interactive description of the API.
     pub console: String,

@@ -11,7 +11,6 @@ const HEIGHT: u32 = 900;
 /// Room between two bars.
 const GAP: u32 = 20;
 
-/// One bin, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bin {
     /// Its lower bound, written out.

@@ -15,7 +15,6 @@ const HEIGHT: u32 = 900;
 pub struct Point {
     /// Milliseconds since some moment, which is the same for all points.
     pub millis: u64,
-    /// The value.
     pub value: u64,
 }
 
@@ -49,7 +48,6 @@ impl Line {
         Self { id, labels, places: places(points) }
     }
 
-    /// The title.
     pub fn title(&self) -> &str {
         &self.labels.title
     }

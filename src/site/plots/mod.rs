@@ -35,7 +35,6 @@ impl Tenths {
         Self(u32::try_from(scaled).unwrap_or(length).clamp(least, length))
     }
 
-    /// The number of tenths.
     pub const fn tenths(self) -> u32 {
         self.0
     }

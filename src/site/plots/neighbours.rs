@@ -24,7 +24,6 @@ const NAME_CHARACTERS_MAX: usize = 24;
 /// A neighbour, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoke {
-    /// Its name.
     pub name: String,
     /// How the two belong together.
     pub relation: String,

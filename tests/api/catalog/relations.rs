@@ -26,21 +26,21 @@ fn site() -> Site {
     site
 }
 
-fn order(site: &Site, order: &Value) -> Answer {
-    send_order(site, &order.to_string())
+fn command(site: &Site, command: &Value) -> Answer {
+    send_command(site, &command.to_string())
 }
 
-fn send_order(site: &Site, body: &str) -> Answer {
+fn send_command(site: &Site, body: &str) -> Answer {
     let token = format!("Bearer {}", site.admin_token());
-    let ask = Ask::post("/admin/v1/orders", body).header("Authorization", &token);
+    let ask = Ask::post("/admin/v1/commands", body).header("Authorization", &token);
     exchange(site.admin_address(), &ask)
 }
 
 fn add(site: &Site, from: &str, to: &str, kind: &str, weight: f64) {
     let description = format!("{from} {kind} {to}");
-    let ordered = json!({"order": "addRelation", "from": from, "to": to, "type": kind,
+    let add = json!({"command": "addRelation", "from": from, "to": to, "type": kind,
         "description": description, "weight": weight});
-    let answer = order(site, &ordered);
+    let answer = command(site, &add);
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
@@ -140,7 +140,7 @@ fn caches_graph_for_hour_and_redraws_on_change() {
     assert_eq!((head.status, head.header("ETag"), head.body.len()), (200, Some(tag.as_str()), 0));
     add(&site, "c", "d", "joins", 1.0);
     assert_eq!(again().status, 200, "a relation was added");
-    let removed = order(&site, &json!({"order": "removeRelation", "from": "c", "to": "d"}));
+    let removed = command(&site, &json!({"command": "removeRelation", "from": "c", "to": "d"}));
     assert_eq!(removed.json()["data"]["removed"][0]["type"], "joins");
     assert_eq!(again().status, 304, "it is as it was");
     feature(&site.data(), &Slug::parse("d").unwrap(), Some(true)).unwrap();
@@ -153,11 +153,11 @@ fn caches_graph_for_hour_and_redraws_on_change() {
 #[test]
 fn validates_relation_commands() {
     let site = site();
-    let refused = |ordered: Value| {
-        let answer = order(&site, &ordered);
+    let refused = |sent: Value| {
+        let answer = command(&site, &sent);
         (answer.status, answer.json()["error"]["details"]["pointer"].as_str().unwrap_or_default().to_owned())
     };
-    let add = |from: &str, to: &str, kind: &str| json!({"order": "addRelation", "from": from, "to": to, "type": kind});
+    let add = |from: &str, to: &str, kind: &str| json!({"command": "addRelation", "from": from, "to": to, "type": kind});
     assert_eq!(refused(add("A", "b", "x")), (400, "/from".into()));
     assert_eq!(refused(add("a", "a", "x")), (400, "/to".into()));
     assert_eq!(refused(add("a", "b", "")), (400, "/type".into()));
@@ -172,13 +172,13 @@ fn validates_relation_commands() {
     }
     for weight in ["NaN", "Infinity", "1e999"] {
         let body = heavy.to_string().replace("true", weight);
-        assert_eq!(send_order(&site, &body).status, 400, "{body}");
+        assert_eq!(send_command(&site, &body).status, 400, "{body}");
     }
     assert_eq!(
-        refused(json!({"order": "removeRelation", "from": "a", "to": "b"})),
+        refused(json!({"command": "removeRelation", "from": "a", "to": "b"})),
         (400, "/relation".into())
     );
-    let page = order(&site, &json!({"order": "listRelations"})).json();
+    let page = command(&site, &json!({"command": "listRelations"})).json();
     assert_eq!((&page["data"]["total"], &page["data"]["nextOffset"]), (&0.into(), &Value::Null));
 }
 
@@ -192,7 +192,7 @@ fn keeps_relations_after_restart() {
             add(&site, "x", "y", "joins", 2.0);
             add(&site, "x", "y", "joins", 3.0);
         }
-        let page = order(&site, &json!({"order": "listRelations", "dataset": "y"})).json();
+        let page = command(&site, &json!({"command": "listRelations", "dataset": "y"})).json();
         assert_eq!(
             (&page["data"]["total"], &page["data"]["relations"][0]["weight"]),
             (&1.into(), &json!(3.0))

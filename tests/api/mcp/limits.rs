@@ -55,7 +55,7 @@ fn bounds_running_calls_of_key_as_page_requests() {
     let app = site.running().app();
     let id = app.access.authenticate(Some(&key), now()).unwrap().key.id();
     let held: Vec<_> =
-        std::iter::from_fn(|| app.in_flight.acquire(id, mercato::access::RequestKind::Page).ok())
+        std::iter::from_fn(|| app.in_flight.acquire(id, mercato_people::RequestKind::Page).ok())
             .take(10_000)
             .collect();
     let ping = || legacy("ping", &json!({}));

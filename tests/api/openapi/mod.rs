@@ -91,7 +91,6 @@ impl Operation {
     }
 }
 
-/// Every operation.
 fn operations() -> impl Iterator<Item = Operation> {
     let paths = DOCUMENT["paths"].as_object().unwrap();
     paths.iter().flat_map(|(path, item)| {

@@ -61,6 +61,6 @@ fn credits(site: &Site) -> u64 {
 /// Sends a command of the operator.
 fn command(site: &Site, command: &str) -> Answer {
     let token = format!("Bearer {}", site.admin_token());
-    let ask = Ask::post("/admin/v1/orders", command).header("Authorization", &token);
+    let ask = Ask::post("/admin/v1/commands", command).header("Authorization", &token);
     crate::harness::exchange(site.admin_address(), &ask)
 }

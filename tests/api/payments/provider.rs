@@ -48,7 +48,7 @@ fn reconciles_and_lists_for_operator() {
     webhook(&site, &stripe.session_event("checkout.session.completed", 0));
     stripe.set_field(3, "line_items[0][price_data][unit_amount]", "1");
     stripe.set_field(4, "metadata[mercato_credits]", "x");
-    let reconcile = r#"{"order":"reconcilePayments"}"#;
+    let reconcile = r#"{"command":"reconcilePayments"}"#;
     let report = command(&site, reconcile).json()["data"].clone();
     assert_eq!((report["listed"].as_u64(), report["foundCount"].as_u64()), (Some(5), Some(2)), "{report}");
     assert_eq!(report["found"][0], serde_json::json!({"payment": "pi_2", "outcome": "granted"}));
@@ -64,13 +64,13 @@ fn reconciles_and_lists_for_operator() {
     assert_eq!((again["foundCount"].as_u64(), credits(&site)), (Some(0), 30_000));
 
     let list =
-        command(&site, r#"{"order":"listPayments","account":"acc_1","limit":2}"#).json()["data"].clone();
+        command(&site, r#"{"command":"listPayments","account":"acc_1","limit":2}"#).json()["data"].clone();
     assert_eq!((list["payments"].as_array().unwrap().len(), list["nextBefore"].as_u64()), (2, Some(4)));
-    let rest = command(&site, r#"{"order":"listPayments","before":2}"#).json()["data"].clone();
+    let rest = command(&site, r#"{"command":"listPayments","before":2}"#).json()["data"].clone();
     let first = &rest["payments"][0];
     assert_eq!((first["state"].as_str(), first["grossCents"].as_u64()), (Some("paid"), Some(6_100)));
     assert_eq!((first["payment"].as_str(), rest["nextBefore"].is_null()), (Some("pi_0"), true));
-    assert_eq!(command(&site, r#"{"order":"listPayments","limit":101}"#).status, 400);
+    assert_eq!(command(&site, r#"{"command":"listPayments","limit":101}"#).status, 400);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn answers_503_while_provider_fails_and_tells_no_secret() {
         let calls = stripe.requests().len() - before;
         assert_eq!(calls, if status == 500 { 2 } else { 1 }, "only failures of the provider are tried again");
     }
-    let refused = command(&site, r#"{"order":"reconcilePayments"}"#);
+    let refused = command(&site, r#"{"command":"reconcilePayments"}"#);
     assert_eq!(refused.refusal().2, "PROVIDER_UNAVAILABLE");
     assert!(!refused.text().contains(KEY) && refused.text().contains("simulated"), "{}", refused.text());
     stripe.fail_with(0);
@@ -119,8 +119,8 @@ fn refuses_to_start_without_usable_secrets() {
 #[test]
 fn orders_of_payments_need_provider() {
     let site = Site::empty(&[]);
-    let refused = command(&site, r#"{"order":"reconcilePayments"}"#).refusal();
+    let refused = command(&site, r#"{"command":"reconcilePayments"}"#).refusal();
     assert_eq!((refused.0, refused.2.as_str()), (409, "NOT_RECONCILED"));
-    let list = command(&site, r#"{"order":"listPayments"}"#).json();
+    let list = command(&site, r#"{"command":"listPayments"}"#).json();
     assert_eq!(list["data"]["payments"], serde_json::json!([]));
 }

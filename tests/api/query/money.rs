@@ -78,10 +78,10 @@ fn rejects_duplicate_headers() {
     }
     let spent: Vec<u64> = site.running().app().ledger.accounts().iter().map(AccountHandle::credits).collect();
     assert_eq!(spent, [10, 10]);
-    let orders = Ask::post("/admin/v1/orders", r#"{"order": "verify"}"#);
+    let verify = Ask::post("/admin/v1/commands", r#"{"command": "verify"}"#);
     let token = format!("Bearer {}", site.admin_token());
-    let (_, orders) = twice(orders, "Authorization", [&token, "Bearer x"]);
-    let refused = crate::harness::exchange(site.admin_address(), &orders);
+    let (_, verify) = twice(verify, "Authorization", [&token, "Bearer x"]);
+    let refused = crate::harness::exchange(site.admin_address(), &verify);
     assert_eq!(refused.refusal().2, "DUPLICATE_HEADER");
 }
 

@@ -10,10 +10,8 @@ use crate::harness::{Answer, Ask, Site};
 pub const EMAIL: &str = "anna@example.org";
 pub const PASSWORD: &str = "eleven blue horses";
 
-/// A browser.
 pub struct Browser<'s> {
     site: &'s Site,
-    /// By name.
     pub cookies: RefCell<BTreeMap<String, String>>,
 }
 

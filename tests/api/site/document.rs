@@ -12,7 +12,6 @@ pub struct Document {
     pub errors: Vec<String>,
 }
 
-/// One element.
 #[derive(Debug, Clone)]
 pub struct Element {
     pub name: String,
@@ -88,7 +87,6 @@ impl Document {
         element.ancestors.iter().any(|place| std::ptr::eq(&self.elements[*place], around))
     }
 
-    /// All elements.
     pub fn all(&self) -> &[Element] {
         &self.elements
     }

@@ -32,8 +32,9 @@ fn keys(servers: &[Ledger], count: u8) -> Vec<Vec<KeyHandle>> {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn notes_uses_of_same_keys_on_two_servers_without_deadlock() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     // A deadlock is found only after this time.
     let url = url_of(place.path()).replace("?options=", "?options=-c%20deadlock_timeout%3D60s%20");
     let address = DatabaseAddress::parse(&url, |_| None).unwrap();
@@ -56,8 +57,9 @@ fn notes_uses_of_same_keys_on_two_servers_without_deadlock() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn writes_use_of_key_every_ten_seconds() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let servers = [(); 2].map(|()| place.open());
     let keys = keys(&servers, 1);
     let account = keys[0][0].account().id();
@@ -75,8 +77,9 @@ fn writes_use_of_key_every_ten_seconds() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn knows_how_many_servers_live() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let servers = [(); 2].map(|()| place.open());
     run_sql(
         place.path(),
@@ -89,8 +92,9 @@ fn knows_how_many_servers_live() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn settles_streams_of_dead_server_though_servers_take_turns() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let servers: Vec<Arc<Ledger>> = (0..9).map(|_| Arc::new(place.open())).collect();
     let account = customer(&servers[0], 100);
     // By now every server has renewed its lease, and has counted the others.

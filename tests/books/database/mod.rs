@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::desk::{address_of, charge, claimed, customer, handle, noon, page, stream};
 use crate::logins::world::{email, password};
-use crate::schema::{are_in_files, url_of};
+use crate::schema::url_of;
 use proxy::Proxy;
 
 /// A schema with books in it, and the address of the database behind a proxy.
@@ -30,14 +30,10 @@ struct Place {
 }
 
 impl Place {
-    /// Nothing where the tests run on files.
-    fn new() -> Option<Place> {
-        if are_in_files() {
-            return None;
-        }
+    fn new() -> Place {
         let place = Place { folder: tempfile::tempdir().unwrap() };
         migrate(&place.address()).unwrap();
-        Some(place)
+        place
     }
 
     fn path(&self) -> &Path {
@@ -95,8 +91,9 @@ pub fn run_sql(folder: &Path, text: &str) {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn shows_changes_of_one_server_on_another_within_second() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let (here, there) = (place.open(), place.open());
     let account = customer(&here, 100).id();
     until("an account", SECOND, || there.account(account).is_some_and(|account| account.credits() == 100));
@@ -130,8 +127,9 @@ fn shows_changes_of_one_server_on_another_within_second() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn sells_exactly_balance_on_two_servers() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let ledgers = [place.open(), place.open()];
     let account = customer(&ledgers[0], 3_000).id();
     until("an account", SECOND, || ledgers[1].account(account).is_some());
@@ -169,8 +167,9 @@ fn sells_exactly_balance_on_two_servers() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn charges_duplicates_on_two_servers_once() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let ledgers = [place.open(), place.open()];
     let account = customer(&ledgers[0], 1_000).id();
     until("an account", SECOND, || ledgers[1].account(account).is_some());
@@ -194,8 +193,9 @@ fn charges_duplicates_on_two_servers_once() {
 
 /// `MERCATO_SWALLOWED` asks for more answers than the default.
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn charges_once_when_answer_to_commit_is_lost() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let ledger = place.open_behind(&proxy);
     let account = customer(&ledger, 1_000_000);
@@ -252,8 +252,9 @@ fn charges_once_when_answer_to_commit_is_lost() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn refuses_charges_while_database_is_away() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let ledger = place.open_behind(&proxy);
     let account = customer(&ledger, 100);
@@ -277,8 +278,9 @@ fn refuses_charges_while_database_is_away() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn charges_once_when_answer_to_question_for_lost_one_is_lost() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let ledger = place.open_behind(&proxy);
     let account = customer(&ledger, 100);
@@ -293,8 +295,9 @@ fn charges_once_when_answer_to_question_for_lost_one_is_lost() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn locks_nothing_for_server_that_says_nothing_any_more() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let (silent, other) = (place.open_behind(&proxy), place.open());
     let account = customer(&silent, 100);
@@ -325,8 +328,9 @@ fn locks_nothing_for_server_that_says_nothing_any_more() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn settles_streams_of_server_that_is_cut_off_and_ends_them() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let (cut_off, other) = (place.open_behind(&proxy), place.open());
     let account = customer(&cut_off, 100);
@@ -352,10 +356,8 @@ fn settles_streams_of_server_that_is_cut_off_and_ends_them() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn refuses_schema_that_it_does_not_know() {
-    if are_in_files() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let address = address_of(folder.path());
     let refusal = || match Ledger::open_database(&address, noon()) {
@@ -374,10 +376,8 @@ fn refuses_schema_that_it_does_not_know() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn migrates_once_when_many_do() {
-    if are_in_files() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let address = address_of(folder.path());
     let done = std::thread::scope(|scope| {
@@ -389,16 +389,18 @@ fn migrates_once_when_many_do() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn refuses_backup_and_archive_by_naming_tools_of_database() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let ledger = place.open();
     assert!(ledger.backup(place.path(), noon()).unwrap_err().to_string().contains("pg_dump"));
     assert!(ledger.archive(place.path()).unwrap_err().to_string().contains("pg_dump"));
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn finds_damage_of_tables() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let ledger = place.open();
     let account = customer(&ledger, 100);
     charge(&ledger, &account, 10, noon()).unwrap();

@@ -7,8 +7,9 @@ use super::{Place, SECOND, run_sql, socket, until};
 use crate::desk::{charge, customer, noon, stream};
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn lists_servers_with_leases_and_streams() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let look = || cluster_status(&place.address()).unwrap();
     let empty = look();
     assert!(empty.servers.is_empty() && empty.is_whole && empty.connections >= 1);
@@ -44,8 +45,9 @@ fn lists_servers_with_leases_and_streams() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn counts_lost_answers_and_connections() {
-    let Some(place) = Place::new() else { return };
+    let place = Place::new();
     let proxy = Proxy::before(socket());
     let ledger = place.open_behind(&proxy);
     let account = customer(&ledger, 100);

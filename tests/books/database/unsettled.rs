@@ -23,16 +23,16 @@ struct World {
 }
 
 impl World {
-    /// Nothing where the tests run on files. A customer with no credits is on the free plan.
-    fn new(credits: u64) -> Option<World> {
-        let place = Place::new()?;
+    /// A customer with no credits is on the free plan.
+    fn new(credits: u64) -> World {
+        let place = Place::new();
         let proxy = Proxy::before(socket());
         let address = address_behind(place.path(), &proxy);
         let ledger = Ledger::open_server(&address, &journals(&place), noon()).unwrap();
         let account = customer(&ledger, credits);
         // The batcher has its connection from now on.
         charge(&ledger, &account, 1, noon()).unwrap();
-        Some(World { place, proxy, ledger, account })
+        World { place, proxy, ledger, account }
     }
 
     /// Asks for a charge whose commit has this fate, and which nobody can ask for until the proxy is mended.
@@ -87,7 +87,7 @@ fn part(ledger: &Ledger, account: &AccountHandle) -> Result<Receipt, ChargeError
 /// The server stops without having learned of the outcome; so does one that is killed, whose journal is the same.
 #[track_caller]
 fn check(credits: u64, fate: Fate, sell: Sell, refunds: usize) {
-    let Some(world) = World::new(credits) else { return };
+    let world = World::new(credits);
     let (left, free, _) = standing(&world.ledger, &world.account);
     world.refuse(fate, sell);
     let World { ledger, place, account, .. } = world;
@@ -112,6 +112,7 @@ fn check(credits: u64, fate: Fate, sell: Sell, refunds: usize) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn takes_back_once_what_dead_server_refused_and_database_applied() {
     let cases: [(u64, Fate, Sell, usize); 6] = [
         (100, Fate::Swallowed, plain, 1),
@@ -131,8 +132,9 @@ fn takes_back_once_what_dead_server_refused_and_database_applied() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn keeps_charge_of_dead_server_that_repetition_got_rows_for() {
-    let Some(world) = World::new(100) else { return };
+    let world = World::new(100);
     world.refuse(Fate::Swallowed, keyed);
     let World { ledger, place, account, .. } = world;
     drop(ledger);
@@ -146,8 +148,9 @@ fn keeps_charge_of_dead_server_that_repetition_got_rows_for() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn takes_charge_back_and_leaves_no_journal_when_database_is_back() {
-    let Some(world) = World::new(100) else { return };
+    let world = World::new(100);
     world.refuse(Fate::Swallowed, plain);
     world.proxy.mend();
     until("the refund", 5 * SECOND, || standing(&world.ledger, &world.account) == (99, 100, 1));
@@ -156,8 +159,9 @@ fn takes_charge_back_and_leaves_no_journal_when_database_is_back() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn notes_nothing_of_charge_that_was_never_sent() {
-    let Some(world) = World::new(100) else { return };
+    let world = World::new(100);
     world.proxy.hold_back(Fate::Swallowed);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| plain(&world.ledger, &world.account));
@@ -174,8 +178,9 @@ fn notes_nothing_of_charge_that_was_never_sent() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: tests/books/postgres.sh"]
 fn leaves_journals_of_other_books_and_of_living_servers_alone() {
-    let Some(world) = World::new(100) else { return };
+    let world = World::new(100);
     world.refuse(Fate::Swallowed, plain);
     let journal = files(&journals(&world.place)).remove(0);
     let foreign = journals(&world.place).join("1-1");

@@ -63,7 +63,7 @@ fn keeps_acknowledged_operations_once_across_kills() {
 /// The time runs from its start, or from the first thing that it told.
 fn run_and_kill(desk: &Desk, round: u64, from_the_start: bool, after: Duration) -> HashMap<String, u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["failures::crash::sells_as_child_until_killed", "--exact", "--nocapture"])
+        .args(["failures::crash::sells_as_child_until_killed", "--exact", "--ignored", "--nocapture"])
         .env(CHILD_FOLDER, desk.path())
         .env(CHILD_ROUND, round.to_string())
         .stdout(Stdio::piped())
@@ -177,8 +177,9 @@ fn session_random(number: &str) -> [u8; 32] {
 }
 
 #[test]
+#[ignore = "a child process of the test of crashes"]
 fn sells_as_child_until_killed() {
-    let Ok(folder) = std::env::var(CHILD_FOLDER) else { return };
+    let folder = std::env::var(CHILD_FOLDER).unwrap();
     let round: u64 = std::env::var(CHILD_ROUND).unwrap().parse().unwrap();
     let durability =
         if round.is_multiple_of(2) { ChargeDurability::Process } else { ChargeDurability::Power };

@@ -14,7 +14,6 @@ use mercato_ledger::{
 
 use crate::desk::{Desk, charge, customer, download, handle, noon, stream};
 use crate::logins::world::{email, password};
-use crate::schema::are_in_files;
 
 const DAY: i64 = 86_400;
 
@@ -309,9 +308,6 @@ fn renames_key_and_keeps_its_identity() {
 
 #[test]
 fn keeps_plain_tokens_off_disk() {
-    if !are_in_files() {
-        return;
-    }
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use mercato::access::{
+use mercato_ledger::{CloseAccount, Ledger, SignUp};
+use mercato_people::{
     DEVICE_RANDOM_BYTES, NewPassword, SALT_BYTES, SignInControl, SignInRefusal, Throttled, device_mark,
 };
-use mercato_ledger::{CloseAccount, Ledger, SignUp};
 
 use crate::desk::{Desk, noon};
 use crate::logins::world::email;

@@ -166,6 +166,21 @@ test("a later call resumes what an earlier one left, and the file is paid once",
   await assert.rejects(partsupp.download(target), mercato.FileExistsError);
 });
 
+test("a file without a length begins anew in a later call, and is paid once under one key", async () => {
+  const partsupp = client.dataset("tpch-partsupp");
+  const { rowCount } = await partsupp.header();
+  const target = path.join(await mkdtemp(path.resolve("download-")), "partsupp.arrow");
+  const controller = new AbortController();
+  const onProgress = ({ bytes }) => bytes > 200_000 && controller.abort(new Error("enough"));
+  const options = { format: "arrow", idempotencyKey: "partsupp-as-arrow" };
+  await costs(rowCount, async () => {
+    await assert.rejects(partsupp.download(target, { ...options, signal: controller.signal, onProgress }), /enough/);
+    await settled();
+    assert.deepEqual((await partsupp.download(target, options)).checked, "end");
+  });
+  assert.deepEqual([...(await readFile(target)).subarray(-8)], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], "the end of the stream");
+});
+
 test("checks the SHA-256 of a small file, also into a stream", async () => {
   const nation = client.dataset("tpch-nation");
   const hash = createHash("sha256");

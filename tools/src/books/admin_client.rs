@@ -10,12 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mercato::operator::OperatorCommand;
+use mercato::operator::{Command, OperatorCommand};
 use serde_json::Value;
 
 use crate::failure::Failure;
 
-const COMMANDS_PATH: &str = "/admin/v1/orders";
+const COMMANDS_PATH: &str = "/admin/v1/commands";
 const RELOAD_PATH: &str = "/admin/v1/catalog/reload";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,9 +50,9 @@ impl AdminClient {
         Ok(AdminClient { address, token: token.trim().to_owned() })
     }
 
-    /// Executes a command and returns the `data` of the response.
-    pub(super) fn execute(&self, request: &OperatorCommand) -> Result<Value, Failure> {
-        let body = serde_json::to_vec(request)
+    pub(super) fn execute<C: Command>(&self, command: &C) -> Result<C::Outcome, Failure> {
+        let command: OperatorCommand = command.clone().into();
+        let body = serde_json::to_vec(&command)
             .map_err(|error| self.failed("encode the command", error.to_string()))?;
         let response = self.exchange(COMMANDS_PATH, &body, RESPONSE_TIMEOUT).map_err(|error| {
             let remedy = "is the server running? name its admin listener with --admin";
@@ -63,7 +63,9 @@ impl AdminClient {
         let mut envelope: Value = serde_json::from_slice(&body)
             .map_err(|error| self.failed("read the response", format!("it is not JSON: {error}")))?;
         if envelope.get("success").and_then(Value::as_bool) == Some(true) {
-            return Ok(envelope.get_mut("data").map(Value::take).unwrap_or_default());
+            let data = envelope.get_mut("data").map(Value::take).unwrap_or_default();
+            return serde_json::from_value(data)
+                .map_err(|error| self.failed("understand the response", error.to_string()));
         }
         let message = envelope.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
         Err(self.failed("execute the command", message.to_owned()))

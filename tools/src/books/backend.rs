@@ -4,13 +4,11 @@
 
 use std::path::Path;
 
-use mercato::operator::{Context, OperatorCommand, Verification};
+use mercato::operator::{Command, Context, Verification, Verify};
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::DataDirectory;
 use mercato_database::DatabaseAddress;
 use mercato_ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
-use serde::Serialize;
-use serde_json::Value;
 
 use super::BooksLocation;
 use super::admin_client::AdminClient;
@@ -77,10 +75,9 @@ impl Backend {
         AdminClient::new(address, &token).map(Backend::Server)
     }
 
-    /// Executes a command and returns its response.
-    pub(super) fn execute(&self, request: &OperatorCommand) -> Result<Value, Failure> {
+    pub(super) fn execute<C: Command>(&self, command: &C) -> Result<C::Outcome, Failure> {
         let (ledger, location) = match self {
-            Backend::Server(client) => return client.execute(request),
+            Backend::Server(client) => return client.execute(command),
             Backend::Local(ledger, location) => (ledger, location),
         };
         let failed = |reason: String| books_failure(&location.place(), "execute the command", reason);
@@ -88,28 +85,21 @@ impl Backend {
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
         let context = Context { ledger, payments: None, now: SystemClock.now(), request_id, random };
-        let response = request.execute(&context).map_err(|error| failed(error.to_string()))?;
-        to_value(location.data(), &response)
+        command.execute(&context).map_err(|error| failed(error.to_string()))
     }
 
     /// Verifies the sums of all entries. Books that no server has open are opened read-only, so that damage is
     /// reported, not refused.
-    pub(super) fn verify(location: &BooksLocation) -> Result<Value, Failure> {
+    pub(super) fn verify(location: &BooksLocation) -> Result<Verification, Failure> {
         let folder = DataDirectory::new(location.data()).ledger();
-        if let Some(address) = &location.admin {
-            return Backend::connect(location, address)?.execute(&OperatorCommand::Verify {});
-        }
-        if location.books.is_some() {
-            return Backend::open_or_create(location)?.execute(&OperatorCommand::Verify {});
-        }
-        if !folder.is_dir() {
-            return Backend::open_existing(location).and(Ok(Value::Null));
+        let is_elsewhere = location.admin.is_some() || location.books.is_some();
+        if is_elsewhere || !folder.is_dir() {
+            return Backend::open_existing(location)?.execute(&Verify {});
         }
         match inspect(&folder) {
-            Ok(report) => to_value(location.data(), &Verification::of(&report)),
+            Ok(report) => Ok(report.into()),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Backend::connect(location, &recorded_admin_address(location.data()))?
-                    .execute(&OperatorCommand::Verify {})
+                Backend::connect(location, &recorded_admin_address(location.data()))?.execute(&Verify {})
             }
             Err(error) => Err(books_failure(&location.place(), "read them", error.to_string())),
         }
@@ -133,11 +123,6 @@ fn recorded_admin_address(data: &Path) -> String {
         "" => ADMIN_DEFAULT.to_owned(),
         address => address.to_owned(),
     }
-}
-
-pub(super) fn to_value(data: &Path, response: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(response)
-        .map_err(|error| books_failure(data, "encode the response", error.to_string()))
 }
 
 pub(super) fn database_failure(address: &DatabaseAddress, action: &'static str, reason: String) -> Failure {

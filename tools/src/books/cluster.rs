@@ -2,6 +2,8 @@
 //!
 //! Depends on the command line only.
 
+use std::fmt::{self, Display, Formatter};
+
 use clap::Subcommand;
 use mercato::config::Secret;
 use mercato_ledger::{ClusterStatus, ServerStatus, cluster_status};
@@ -30,7 +32,8 @@ pub(super) fn run(command: &ClusterCommand, json: bool) -> Result<(), Failure> {
     let address = address(books)?;
     let status = cluster_status(&address)
         .map_err(|error| database_failure(&address, "look at them", error.to_string()))?;
-    show(&document(&address.to_string(), &status), json, print)
+    let status = Status { database: address.to_string(), status };
+    show(&document(&status.database, &status.status), &status, json)
 }
 
 fn document(database: &str, status: &ClusterStatus) -> Value {
@@ -62,51 +65,52 @@ fn server(server: &ServerStatus) -> Value {
     })
 }
 
-fn print(response: &Value) -> Result<(), Failure> {
-    let number = |place: &str| response.pointer(place).and_then(Value::as_i64).unwrap_or_default();
-    let database = response.get("database").and_then(Value::as_str).unwrap_or_default();
-    println!(
-        "{database}: schema version {}, generation {}, catalogue {}, {} open reservations, {} of {} connections",
-        number("/books/schema"),
-        number("/books/generation"),
-        number("/catalog/generation"),
-        number("/books/openReservations"),
-        number("/connections/open"),
-        number("/connections/max"),
-    );
-    if response.pointer("/books/whole").and_then(Value::as_bool) == Some(false) {
-        println!("a move into these books has not ended: no server opens them");
+/// The status as text.
+struct Status {
+    database: String,
+    status: ClusterStatus,
+}
+
+impl Display for Status {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { database, status } = self;
+        let ClusterStatus { schema, generation, catalog_generation, open_reservations, .. } = status;
+        let (connections, max) = (status.connections, status.connections_max);
+        writeln!(
+            out,
+            "{database}: schema version {schema}, generation {generation}, catalogue {catalog_generation}, \
+             {open_reservations} open reservations, {connections} of {max} connections"
+        )?;
+        if !status.is_whole {
+            writeln!(out, "a move into these books has not ended: no server opens them")?;
+        }
+        if status.left_reservations > 0 {
+            let left = status.left_reservations;
+            writeln!(out, "{left} reservations of servers that are gone wait for the next server")?;
+        }
+        if status.servers.is_empty() {
+            return writeln!(out, "no server has them open");
+        }
+        writeln!(
+            out,
+            "{:>8}  {:<32} {:<25} {:>10} {:>8} {:>9}",
+            "server", "name", "started", "lease", "streams", "catalogue"
+        )?;
+        status.servers.iter().try_for_each(|server| write_server(out, server))
     }
-    let left = number("/books/leftReservations");
-    if left > 0 {
-        println!("{left} reservations of servers that are gone wait for the next server");
-    }
-    let servers = response.get("servers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    if servers.is_empty() {
-        println!("no server has them open");
-        return Ok(());
-    }
-    println!(
-        "{:>8}  {:<32} {:<25} {:>10} {:>8} {:>9}",
-        "server", "name", "started", "lease", "streams", "catalogue"
-    );
-    for server in servers {
-        let number = |field: &str| server.get(field).and_then(Value::as_i64).unwrap_or_default();
-        let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
-        let lease = number("leaseMilliseconds");
-        let lease = if lease > 0 { format!("{:.1} s", lease as f64 / 1_000.0) } else { "over".to_owned() };
-        let (name, started) = (text("name"), text("startedAt"));
-        let loaded = server.get("catalogGeneration").and_then(Value::as_i64);
-        let loaded = match (loaded, number("lacking")) {
-            (None, _) => "-".to_owned(),
-            (Some(generation), 0) => generation.to_string(),
-            (Some(_), lacking) => format!("lacks {lacking}"),
-        };
-        println!(
-            "{:>8}  {name:<32} {started:<25} {lease:>10} {:>8} {loaded:>9}",
-            number("id"),
-            number("streams")
-        );
-    }
-    Ok(())
+}
+
+fn write_server(out: &mut Formatter<'_>, server: &ServerStatus) -> fmt::Result {
+    let ServerStatus { id, name, streams, .. } = server;
+    let started = server.started_at.rfc3339();
+    let lease = match server.lease_millis {
+        millis if millis > 0 => format!("{:.1} s", millis as f64 / 1_000.0),
+        _ => "over".to_owned(),
+    };
+    let loaded = match (server.loaded_generation, server.lacking.unwrap_or(0)) {
+        (None, _) => "-".to_owned(),
+        (Some(generation), 0) => generation.to_string(),
+        (Some(_), lacking) => format!("lacks {lacking}"),
+    };
+    writeln!(out, "{id:>8}  {name:<32} {started:<25} {lease:>10} {streams:>8} {loaded:>9}")
 }

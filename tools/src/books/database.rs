@@ -8,9 +8,9 @@ use clap::Subcommand;
 use mercato::config::Secret;
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::DataDirectory;
-use mercato_database::{DatabaseAddress, migrate};
+use mercato_database::{DatabaseAddress, Migrated, migrate};
 use mercato_ledger::{BooksPlace, MoveError, MoveStep, MovedBooks, move_books};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::backend::database_failure;
 use super::show;
@@ -48,16 +48,17 @@ pub(super) fn run(command: &DatabaseCommand, json: bool) -> Result<(), Failure> 
     match command {
         DatabaseCommand::Migrate { books } => {
             let address = address(books)?;
-            let migrated = migrate(&address)
+            let Migrated { from, to } = migrate(&address)
                 .map_err(|error| database_failure(&address, "migrate them", error.to_string()))?;
-            let response =
-                json!({ "database": address.to_string(), "from": migrated.from, "to": migrated.to });
-            show(&response, json, print_migrated)
+            let database = address.to_string();
+            let text = match from {
+                0 => format!("{database}: made the tables of the books, schema version {to}\n"),
+                from if from == to => format!("{database}: the books have schema version {to} already\n"),
+                from => format!("{database}: schema version {from} → {to}\n"),
+            };
+            show(&json!({ "database": database, "from": from, "to": to }), &text, json)
         }
-        DatabaseCommand::Move { from, to } => {
-            let (from, to) = (place(from)?, place(to)?);
-            show(&carry(&from, &to)?, json, print_moved)
-        }
+        DatabaseCommand::Move { from, to } => copy(&place(from)?, &place(to)?, json),
     }
 }
 
@@ -76,7 +77,7 @@ fn name(place: &BooksPlace) -> String {
     }
 }
 
-fn carry(from: &BooksPlace, to: &BooksPlace) -> Result<Value, Failure> {
+fn copy(from: &BooksPlace, to: &BooksPlace, json: bool) -> Result<(), Failure> {
     let bar = progress::bar("copying", 0, "entries and records");
     let moved = move_books(from, to, SystemClock.now(), |step| match step {
         MoveStep::Copying(items) => {
@@ -96,21 +97,17 @@ fn carry(from: &BooksPlace, to: &BooksPlace) -> Result<Value, Failure> {
         reason: error.to_string(),
     };
     let MovedBooks { accounts, entries, records, credits, last_sequence } = moved.map_err(failed)?;
-    Ok(json!({
-        "from": name(from), "to": name(to), "accounts": accounts, "entries": entries, "records": records,
+    let (from, to) = (name(from), name(to));
+    let text = format!(
+        "{from}: {entries} entries, {accounts} accounts, {credits} credits, {records} records\n\
+         {to}: the same, read back and added up\n\
+         start no server on {from} any more: what it sold there would be missing here\n"
+    );
+    let document = json!({
+        "from": from, "to": to, "accounts": accounts, "entries": entries, "records": records,
         "credits": credits, "lastEntry": last_sequence,
-    }))
-}
-
-fn print_moved(response: &Value) -> Result<(), Failure> {
-    let text = |field: &str| response.get(field).and_then(Value::as_str).unwrap_or_default();
-    let number = |field: &str| response.get(field).and_then(Value::as_u64).unwrap_or_default();
-    let (entries, accounts, credits) = (number("entries"), number("accounts"), number("credits"));
-    let (from, to, records) = (text("from"), text("to"), number("records"));
-    println!("{from}: {entries} entries, {accounts} accounts, {credits} credits, {records} records");
-    println!("{to}: the same, read back and added up");
-    println!("start no server on {from} any more: what it sold there would be missing here");
-    Ok(())
+    });
+    show(&document, &text, json)
 }
 
 pub(super) fn address(url: &Secret) -> Result<DatabaseAddress, Failure> {
@@ -120,15 +117,4 @@ pub(super) fn address(url: &Secret) -> Result<DatabaseAddress, Failure> {
         action: "understand its address",
         reason: error.to_string(),
     })
-}
-
-fn print_migrated(response: &Value) -> Result<(), Failure> {
-    let version = |field: &str| response.get(field).and_then(Value::as_i64).unwrap_or_default();
-    let database = response.get("database").and_then(Value::as_str).unwrap_or_default();
-    match (version("from"), version("to")) {
-        (from, to) if from == to => println!("{database}: the books have schema version {to} already"),
-        (0, to) => println!("{database}: made the tables of the books, schema version {to}"),
-        (from, to) => println!("{database}: schema version {from} → {to}"),
-    }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
-use mercato::operator::OperatorCommand;
+use mercato::operator::ReadEntries;
 use serde_json::Value;
 
 use super::backend::Backend;
@@ -77,12 +77,13 @@ fn write_entries(
     let mut first = 1;
     loop {
         let account = account.map(ToOwned::to_owned);
-        let page =
-            backend.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
-        for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
-            write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
+        let page = backend.execute(&ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
+        for entry in &page.entries {
+            let written = serde_json::to_value(entry).map_err(io::Error::from);
+            let written = written.and_then(|entry| write_entry(out, format, &entry));
+            written.map_err(Failure::io(name, "write"))?;
         }
-        match page.get("next").and_then(Value::as_u64) {
+        match page.next {
             Some(next) => first = next,
             None => return Ok(()),
         }

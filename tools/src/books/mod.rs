@@ -11,21 +11,25 @@ mod database;
 mod export;
 mod key;
 mod password;
-mod payments;
 mod relation;
-mod text_output;
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use mercato::config::Secret;
-use mercato::operator::{Backup, OperatorCommand};
+use mercato::operator::{
+    Archive, Backup, BackupFile, BuyCredits, Command, GrantCredits, ListPayments, ReconcilePayments, Usage,
+    Verify,
+};
 use mercato_catalog::DataDirectory;
 use mercato_database::DatabaseAddress;
 use mercato_ledger::restore;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::commands::print_json;
+use crate::commands::{print_json, to_stdout};
 use crate::failure::Failure;
 pub use account::AccountCommand;
 use backend::Backend;
@@ -33,10 +37,18 @@ pub use cluster::ClusterCommand;
 pub use database::DatabaseCommand;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
-pub use payments::PaymentsCommand;
 pub use relation::RelationCommand;
 
-/// The location of the books.
+// A command, and the books on which it runs. A documentation comment would be the help of each command.
+#[derive(Debug, Args)]
+pub struct Located<C: Args> {
+    #[command(flatten)]
+    command: C,
+    #[command(flatten)]
+    location: BooksLocation,
+}
+
+// The location of the books. A documentation comment would be the help of each command.
 #[derive(Debug, Clone, Args)]
 pub struct BooksLocation {
     /// The server's data directory.
@@ -86,35 +98,10 @@ pub enum BooksCommand {
     /// Add, remove and list relations between datasets.
     #[command(subcommand)]
     Relation(RelationCommand),
-    /// Show the usage of an account, by day and dataset.
     #[command(after_help = "Example:
   mercato-tools usage --account acc_2 --days 7 --by-key --data /var/lib/mercato")]
-    Usage {
-        /// The account.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// UTC days, including today.
-        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
-        days: u32,
-        /// Group by key.
-        #[arg(long)]
-        by_key: bool,
-        /// Only the usage of this key, like `key_5`.
-        #[arg(long, value_name = "KEY_ID")]
-        key: Option<String>,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
-    /// Write a consistent backup of the books, also while they are in use.
-    Backup {
-        /// The folder for the backup file.
-        #[arg(value_name = "FOLDER")]
-        folder: PathBuf,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
+    Usage(Located<Usage>),
+    Backup(Located<Backup>),
     /// Restore books from a backup into a data directory without books.
     Restore {
         /// The backup file, or a folder, whose newest backup is restored.
@@ -138,74 +125,26 @@ pub enum BooksCommand {
 /// The commands for credits.
 #[derive(Debug, Subcommand)]
 pub enum CreditsCommand {
-    /// Record a purchase: 5 EUR per 1,000 credits, VAT excluded. The account becomes a prepaid one.
-    Buy {
-        /// The account of the buyer.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// Number of credits.
-        #[arg(long)]
-        credits: u64,
-        /// The paid amount in euro cents, VAT excluded. Default: the list price.
-        #[arg(long)]
-        cents: Option<u64>,
-        /// Number of the invoice or payment. A purchase with the same number is recorded only once.
-        #[arg(long, default_value = "")]
-        reference: String,
-        /// Provider of the payment. Numbers are unique for each provider. Default: `operator`.
-        #[arg(
-            long,
-            value_name = "NAME",
-            default_value = "",
-            hide_default_value = true,
-            requires = "reference"
-        )]
-        provider: String,
-        /// A note.
-        #[arg(long, default_value = "")]
-        note: String,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
-    /// Grant credits. The plan of the account does not change.
-    Grant {
-        /// The account that receives the credits.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// Number of credits.
-        #[arg(long)]
-        credits: u64,
-        /// A note.
-        #[arg(long, default_value = "")]
-        note: String,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
+    Buy(Located<BuyCredits>),
+    Grant(Located<GrantCredits>),
+}
+
+/// The commands for payments. Only a running server speaks to a provider.
+#[derive(Debug, Subcommand)]
+pub enum PaymentsCommand {
+    #[command(after_help = "Example:
+  mercato-tools payments list --account acc_2 --data /var/lib/mercato")]
+    List(Located<ListPayments>),
+    Reconcile(Located<ReconcilePayments>),
 }
 
 /// The commands for entries.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Recompute all balances from the entries and compare them.
-    Verify {
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
-    /// Move the oldest log segments into another folder, also while a server runs. Balances, keys and usage stay;
-    /// `export` and `verify` read only the remaining entries.
+    Verify(Located<Verify>),
     #[command(after_help = "Example:
   mercato-tools ledger archive --to /mnt/archive/mercato --data /var/lib/mercato")]
-    Archive {
-        /// The target folder, which is created if missing.
-        #[arg(long, value_name = "DIR")]
-        to: PathBuf,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
+    Archive(Located<Archive>),
     /// Export all entries for accounting: amounts in euro cents, VAT excluded.
     Export {
         /// The format.
@@ -220,7 +159,6 @@ pub enum LedgerCommand {
         /// Replace an existing file.
         #[arg(long, requires = "output")]
         force: bool,
-        /// The location of the books.
         #[command(flatten)]
         location: BooksLocation,
     },
@@ -239,65 +177,47 @@ pub fn notify_server(data: &DataDirectory) {
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => account::run(command, json),
-        BooksCommand::Credits(command) => run_credits(command, json),
+        BooksCommand::Credits(CreditsCommand::Buy(command)) => command.run(json),
+        BooksCommand::Credits(CreditsCommand::Grant(command)) => command.run(json),
         BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
-        BooksCommand::Payments(command) => payments::run(command, json),
+        BooksCommand::Payments(PaymentsCommand::List(command)) => list_payments(command, json),
+        BooksCommand::Payments(PaymentsCommand::Reconcile(command)) => command.run(json),
         BooksCommand::Relation(command) => relation::run(command, json),
-        BooksCommand::Usage { account, days, by_key, key, location } => {
-            let (account, key) = (account.clone(), key.clone());
-            execute(
-                location,
-                &OperatorCommand::Usage { account, days: *days, by_key: *by_key, key },
-                json,
-                text_output::usage,
-            )
-        }
+        BooksCommand::Usage(command) => command.run(json),
         BooksCommand::Books(command) => database::run(command, json),
         BooksCommand::Cluster(command) => cluster::run(command, json),
-        BooksCommand::Backup { folder, location } => {
-            // The server may have another working directory.
-            let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
-            execute(location, &OperatorCommand::Backup { directory }, json, text_output::backup)
-        }
+        BooksCommand::Backup(command) => command.run(json),
         BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
     }
 }
 
-fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
-    let (location, request) = match command {
-        CreditsCommand::Buy { account, credits, cents, reference, provider, note, location } => {
-            let [account, reference, provider, note] = [account, reference, provider, note].map(Clone::clone);
-            let (credits, cents) = (*credits, *cents);
-            (location, OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note })
-        }
-        CreditsCommand::Grant { account, credits, note, location } => {
-            let (account, note) = (account.clone(), note.clone());
-            (location, OperatorCommand::GrantCredits { account, credits: *credits, note })
-        }
-    };
-    execute(location, &request, json, text_output::balance)
+fn list_payments(Located { command, location }: &Located<ListPayments>, json: bool) -> Result<(), Failure> {
+    let backend = Backend::open_existing(location)?;
+    let limit = command.limit.unwrap_or(usize::MAX);
+    let page = |before| backend.execute(&ListPayments { before, limit: None, ..command.clone() });
+    let mut all = page(None)?;
+    while let Some(before) = all.next_before.filter(|_| all.payments.len() < limit) {
+        let next = page(Some(before))?;
+        all.payments.extend(next.payments);
+        all.next_before = next.next_before;
+    }
+    all.payments.truncate(limit);
+    show(&json!({ "payments": all.payments }), &all, json)
 }
 
 fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
     match command {
-        LedgerCommand::Verify { location } => {
+        LedgerCommand::Verify(Located { location, .. }) => {
             let report = Backend::verify(location)?;
-            show(&report, json, text_output::verification)?;
-            match report.get("balanced").and_then(Value::as_bool) {
-                Some(true) => Ok(()),
-                _ => Err(backend::books_failure(
-                    &location.place(),
-                    "balance them",
-                    text_output::first_difference(&report).to_owned(),
-                )),
+            show(&report, &report, json)?;
+            if report.balanced {
+                return Ok(());
             }
+            let first = report.differences.first().map_or("the report is not complete", String::as_str);
+            Err(backend::books_failure(&location.place(), "balance them", first.to_owned()))
         }
-        LedgerCommand::Archive { to, location } => {
-            // The server may have another working directory.
-            let directory = std::path::absolute(to).map_err(Failure::io(to, "find"))?;
-            execute(location, &OperatorCommand::Archive { directory }, json, text_output::archived)
-        }
+        LedgerCommand::Archive(command) => command.run(json),
         LedgerCommand::Export { format, account, output, force, location } => export::run(
             &Backend::open_existing(location)?,
             *format,
@@ -313,7 +233,8 @@ fn run_restore(backup: &Path, data: &Path, json: bool) -> Result<(), Failure> {
     let folder = DataDirectory::new(data).ledger();
     let summary = restore(&file, &folder)
         .map_err(|error| backend::books_failure(data, "restore them", error.to_string()))?;
-    show(&backend::to_value(data, &Backup::of(&summary))?, json, text_output::backup)
+    let restored = BackupFile::from(summary);
+    show(&restored, &restored, json)
 }
 
 /// File names contain the time, so the newest one sorts last.
@@ -338,15 +259,33 @@ fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-fn execute(
-    location: &BooksLocation,
-    request: &OperatorCommand,
-    json: bool,
-    print: fn(&Value) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    show(&Backend::open_existing(location)?.execute(request)?, json, print)
+impl<C: Args + Command<Outcome: Display>> Located<C> {
+    fn run(&self, json: bool) -> Result<(), Failure> {
+        execute(&self.location, &self.command, json)
+    }
 }
 
-fn show(response: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
-    if json { print_json(response) } else { print(response) }
+fn execute<C: Command<Outcome: Display>>(
+    location: &BooksLocation,
+    command: &C,
+    json: bool,
+) -> Result<(), Failure> {
+    let outcome = Backend::open_existing(location)?.execute(command)?;
+    show(&outcome, &outcome, json)
+}
+
+/// The JSON of an outcome, with a field that only this program knows.
+fn with_field(outcome: &impl Serialize, name: &str, value: Value) -> Result<Value, Failure> {
+    let mut document = serde_json::to_value(outcome).map_err(|error| to_stdout(error.into()))?;
+    if let Value::Object(fields) = &mut document {
+        fields.insert(name.to_owned(), value);
+    }
+    Ok(document)
+}
+
+fn show(document: &impl Serialize, text: &impl Display, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(document);
+    }
+    write!(io::stdout(), "{text}").map_err(to_stdout)
 }

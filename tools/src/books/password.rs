@@ -5,7 +5,7 @@
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 
-use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
+use mercato_people::{NewPassword, SALT_BYTES, compute_password_hash};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::failure::Failure;

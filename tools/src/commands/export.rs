@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use mercato_format::Table;
-use mercato_query::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
+use mercato_query::render::{ArrowEncoder, BatchEncoder, Combinations, Format, Labels, RowWriter};
 
 use crate::convert::Conversion;
 use crate::destination::Destination;
@@ -145,13 +145,13 @@ fn export_arrow(
     while first < table.row_count() {
         rows.clear();
         rows.extend(first..table.row_count().min(first.saturating_add(ARROW_ROWS)));
-        let done = encoder.batch(&rows, &mut bytes).map_err(damaged())?;
+        let done = encoder.batch(&rows, first.into(), &mut bytes).map_err(damaged())?;
         out.write_all(&bytes).map_err(Failure::io(place, "write"))?;
         bytes.clear();
         bar.inc(done as u64);
         first = first.saturating_add(u32::try_from(done).unwrap_or(ARROW_ROWS));
     }
-    ArrowEncoder::end(&mut bytes);
+    encoder.end(&mut bytes);
     out.write_all(&bytes).map_err(Failure::io(place, "write"))?;
     bar.finish_and_clear();
     out.flush().map_err(Failure::io(place, "write"))

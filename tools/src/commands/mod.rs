@@ -34,6 +34,6 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     writeln!(io::stdout(), "{text}").map_err(to_stdout)
 }
 
-fn to_stdout(source: io::Error) -> Failure {
+pub fn to_stdout(source: io::Error) -> Failure {
     Failure::Io { file: "standard output".into(), action: "write", source }
 }

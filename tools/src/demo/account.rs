@@ -6,13 +6,13 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
 use mercato_base::clock::Moment;
 use mercato_catalog::DataDirectory;
 use mercato_ledger::{
     AccountId, ConfirmEmail, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SetPassword, SignUp,
     SignedUp,
 };
+use mercato_people::{NewPassword, SALT_BYTES, compute_password_hash};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

@@ -112,7 +112,7 @@ fn restores_backup_of_running_server() {
     let running = serve(folder.path());
     keep_books(folder.path());
     let backup = json(folder.path(), &["backup", "backups", "--data", ".", "--json"]);
-    assert_eq!(backup["lastSequence"], 10, "the record of every order that changed something");
+    assert_eq!(backup["lastSequence"], 10, "the record of every command that changed something");
     let csv = run(folder.path(), &["ledger", "export", "--data", "."]);
     assert!(running.stop(Duration::from_secs(5)));
     let csv = String::from_utf8(csv.stdout).unwrap();

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use mercato::access::Passwords;
 use mercato_base::clock::{Clock, SystemClock};
 use mercato_catalog::DataDirectory;
 use mercato_ledger::{
     Email, Ledger, LedgerOptions, PasswordHash, RedeemToken, Redeemed, Redemption, SignUp, TokenHash,
 };
+use mercato_people::Passwords;
 use serde_json::Value;
 
 use crate::books::serve;

@@ -14,7 +14,7 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 Report = Callable[[int, int], None]
 Progress = bool | Report | None
-"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function hears bytes and all bytes."""
+"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function hears bytes and all bytes; 0 where nobody knows those."""
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ class Bar:
         now = time.monotonic()
         if self.first is None:
             self.first, self.began = done, now
-        if done < total and now - self.drawn < 1 / REDRAWS_PER_SECOND:
+        if (done < total or total == 0) and now - self.drawn < 1 / REDRAWS_PER_SECOND:
             return
         self.drawn = now
         self.text = line(self.name, done, total, (done - self.first) / max(now - self.began, 1e-3))
@@ -64,7 +64,9 @@ class Bar:
 
 def line(name: str, done: int, total: int, bytes_per_second: float) -> str:
     """How far, in words and as a bar."""
-    share = done / total if total else 1.0
+    if total == 0:
+        return f"{name} {size(done)}, {size(int(bytes_per_second))}/s"
+    share = done / total
     filled = int(BAR_WIDTH * min(share, 1.0))
     bar = "█" * filled + "░" * (BAR_WIDTH - filled)
     return f"{name} {bar} {share:4.0%} {size(done)} of {size(total)}, {size(int(bytes_per_second))}/s"

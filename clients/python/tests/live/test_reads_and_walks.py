@@ -108,6 +108,21 @@ def test_download_over_cut_connections_is_paid_once(live: Live, paid: Paid, fold
     assert sorted(one.name for one in folder.iterdir()) == ["lines.csv", "whole.csv"]
 
 
+@pytest.mark.parametrize("name", ["lines.arrow", "lines.xlsx"])
+def test_download_without_length_begins_anew_and_is_paid_once(
+        name: str, live: Live, paid: Paid, folder: Path) -> None:
+    with Proxy(live.url, [400_000, 30_000, 800_000]) as proxy:
+        with mercato.Client(proxy.url, live.key, retry=QUICK) as cut:
+            done = cut.dataset("tpch-lineitem").download(name)
+        assert proxy.made == 3
+    assert done.bytes == Path(name).stat().st_size
+    assert paid() == LINES
+    with live.client() as client:
+        whole = client.dataset("tpch-lineitem").download(f"whole-{name}")
+    assert whole.sha256 == done.sha256
+    assert paid() == 2 * LINES
+
+
 def test_download_goes_on_in_a_later_call(live: Live, paid: Paid, folder: Path) -> None:
     once = RetryPolicy(tries=1)
     with Proxy(live.url, [100_000, None]) as proxy, mercato.Client(proxy.url, live.key, retry=once) as client:

@@ -10,9 +10,7 @@ use crate::slug::Slug;
 
 /// Name of the manifest in the folder of a dataset.
 pub const MANIFEST_FILE: &str = "dataset.toml";
-/// Name of the methodology.
 pub const METHODOLOGY_FILE: &str = "methodology.md";
-/// Name of the changelog.
 pub const CHANGELOG_FILE: &str = "changelog.md";
 /// File with the current version, after a rollback.
 pub const CURRENT_FILE: &str = "current";

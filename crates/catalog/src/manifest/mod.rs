@@ -123,7 +123,6 @@ pub struct Manifest {
     pub keep_versions: Option<usize>,
     /// Whether versions are offered as Parquet too.
     pub parquet: bool,
-    /// Name of the license.
     pub license: Option<String>,
     /// Address of the license.
     pub license_url: Option<String>,

@@ -245,7 +245,6 @@ pub fn feature(data: &DataDirectory, slug: &Slug, featured: Option<bool>) -> Res
 /// Whether the rows of the store files are in this data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// They are.
     Here,
     /// Outlines stand in their place. Servers compare the rows when they fetch them.
     Away,

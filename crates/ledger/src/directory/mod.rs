@@ -215,7 +215,6 @@ impl AccountHandle {
         }
     }
 
-    /// The id.
     pub fn id(&self) -> AccountId {
         self.0.id
     }
@@ -240,7 +239,6 @@ impl AccountHandle {
         self.0.shown.read().reserved
     }
 
-    /// The plan.
     pub fn plan(&self) -> Plan {
         self.balance().plan()
     }
@@ -288,7 +286,6 @@ impl KeyHandle {
         }))
     }
 
-    /// The id.
     pub fn id(&self) -> KeyId {
         self.0.id
     }
@@ -313,7 +310,6 @@ impl KeyHandle {
         self.0.record.read().ends_at()
     }
 
-    /// When it was revoked.
     pub fn revoked_at(&self) -> Option<Moment> {
         self.0.record.read().revoked_at
     }
@@ -351,7 +347,6 @@ fn used_at(millis: i64) -> Option<Moment> {
 /// A key as its owner may see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyView {
-    /// The id.
     pub id: KeyId,
     /// The account of the key.
     pub account: AccountId,
@@ -359,13 +354,11 @@ pub struct KeyView {
     pub prefix: String,
     /// The name that its owner gave it.
     pub label: String,
-    /// When it was created.
     pub created_at: Moment,
     /// When it was last used.
     pub last_used_at: Option<Moment>,
     /// When it ends, if it was rotated or made for a time.
     pub expires_at: Option<Moment>,
-    /// When it was revoked.
     pub revoked_at: Option<Moment>,
     /// Its caps on credits, its datasets, and its end.
     pub limits: KeyLimits,

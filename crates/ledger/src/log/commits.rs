@@ -41,7 +41,6 @@ pub struct Commits {
 
 /// Watches syncs.
 pub trait Observer: Send + Sync {
-    /// A sync begins.
     fn sync_begins(&self);
     /// It has ended; with nothing if it failed.
     fn sync_ended(&self, synced: Option<Synced>);

@@ -27,9 +27,7 @@ pub enum LogError {
         path: PathBuf,
         /// Offset in the file.
         offset: u64,
-        /// The expected value.
         expected: String,
-        /// The value found.
         found: String,
     },
     /// A segment between others is not there.

@@ -45,7 +45,6 @@ impl Default for OpenOptions {
 
 /// A log and the parts cut from it.
 pub struct Opened {
-    /// The log.
     pub log: Log,
     /// The cut parts, newest segment first.
     pub cut: Vec<CutTail>,
@@ -56,7 +55,6 @@ pub struct Opened {
 pub struct CutTail {
     /// The file with the saved bytes.
     pub path: PathBuf,
-    /// The segment.
     pub segment: u64,
     /// Their offset in it; 0 when the whole segment was removed.
     pub offset: u64,

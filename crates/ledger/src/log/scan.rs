@@ -12,7 +12,6 @@ pub enum Found<'b> {
     Frame(FrameHead, &'b [u8]),
     /// Bytes that are no frame.
     Unreadable,
-    /// The end.
     End,
 }
 

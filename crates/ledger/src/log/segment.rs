@@ -11,10 +11,8 @@ use super::{BUFFER_BYTES, LogError};
 
 const SUFFIX: &str = ".log";
 
-/// One segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Its number.
     pub number: u64,
     /// The number of its first record, or the one from which on it takes records.
     pub first: u64,

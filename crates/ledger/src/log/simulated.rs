@@ -24,7 +24,6 @@ pub enum Fault {
     All,
 }
 
-/// Files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// A folder on such a disk. Clones are the same folder.

@@ -29,9 +29,7 @@ pub enum Verdict {
     Corrupt {
         /// Offset in the segment.
         at: u64,
-        /// The expected value.
         expected: String,
-        /// The value found.
         found: String,
     },
 }

@@ -175,7 +175,6 @@ impl Core {
         self.is_ending.load(Ordering::SeqCst)
     }
 
-    /// Hears of a moment.
     fn hear(&self, at: Moment) {
         self.latest.fetch_max(at.unix_millis(), Ordering::Relaxed);
     }

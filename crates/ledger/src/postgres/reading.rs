@@ -58,7 +58,7 @@ impl Core {
             rows.iter().map(entry).collect::<Result<Vec<_>, _>>()
         })?;
         let is_full = entries.len() >= limit;
-        let next = entries.last().filter(|_| is_full).map(|entry| entry.sequence.saturating_add(1));
+        let next = entries.last().filter(|_| is_full).map(|entry| entry.sequence + 1);
         Ok((entries, next))
     }
 
@@ -172,8 +172,8 @@ impl Core {
             open_reservations: self.live.len() as u64,
             accounts,
             keys,
-            group_sizes: status.group_sizes.read(),
-            sync_micros: status.sync_micros.read(),
+            group_sizes: status.group_sizes.clone(),
+            sync_seconds: status.sync_seconds.clone(),
             database: Some(self.database_stats()),
         }
     }

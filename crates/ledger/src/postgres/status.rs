@@ -37,7 +37,6 @@ pub struct ClusterStatus {
     pub schema: i32,
     /// Whether the books are complete; they are not while a move into them goes on, or was interrupted.
     pub is_whole: bool,
-    /// Reservations that are open.
     pub open_reservations: u64,
     /// Those of servers that are gone: the next server settles them.
     pub left_reservations: u64,

@@ -121,7 +121,6 @@ impl Link {
         &self.batches
     }
 
-    /// The connection.
     pub fn connection(&mut self) -> Result<Shared, Trouble> {
         if let Some(connection) = self.connection.as_ref().filter(|connection| !connection.lock().is_lost()) {
             return Ok(Arc::clone(connection));

@@ -54,7 +54,6 @@ impl FreePlan {
 /// The payment of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payment {
-    /// Credits.
     Credits(u64),
     /// One free query of this month.
     FreeQuery(UtcMonth),
@@ -96,7 +95,6 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// The plan.
     pub const fn plan(&self) -> Plan {
         if self.has_bought { Plan::Prepaid } else { Plan::Free }
     }
@@ -152,13 +150,12 @@ impl Balance {
         Ok(payment)
     }
 
-    /// Uses one free query.
     pub fn use_free_query(&mut self, month: UtcMonth) {
         if month != self.free_month {
             self.free_month = month;
             self.free_used = 0;
         }
-        self.free_used = self.free_used.saturating_add(1);
+        self.free_used += 1;
     }
 
     /// Gives one free query back, unless its month is over.
@@ -172,13 +169,10 @@ impl Balance {
 /// An account as it is kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccountRecord {
-    /// Its id.
     pub id: AccountId,
     /// Its name, as the operator gave it.
     pub name: String,
-    /// When it was created.
     pub created_at: Moment,
-    /// The balance.
     pub balance: Balance,
     /// Its newest entry, or zero: ties the record to the entries.
     pub last_sequence: u64,

@@ -73,7 +73,6 @@ pub enum DecodeError {
     Fields {
         /// The kind of record.
         record: &'static str,
-        /// The error of postcard.
         source: postcard::Error,
     },
     /// More follows than the fields.
@@ -89,7 +88,6 @@ pub enum DecodeError {
     Rule {
         /// The kind of record.
         record: &'static str,
-        /// The field.
         field: &'static str,
     },
 }

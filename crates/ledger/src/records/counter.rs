@@ -12,7 +12,6 @@ use mercato_base::clock::UtcDay;
 /// The subject of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum CounterSubject {
-    /// A key.
     Key(KeyId),
     /// A client address, as the access control writes it.
     Address([u8; 16]),
@@ -21,9 +20,7 @@ pub enum CounterSubject {
 /// The requests of a subject on a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CounterNote {
-    /// The subject.
     pub subject: CounterSubject,
-    /// The UTC day.
     pub day: UtcDay,
     /// How many.
     pub count: u32,
@@ -39,7 +36,6 @@ pub const SECONDS_COUNTED_MAX: usize = 61;
 /// The requests of a subject that one server, or all others together, have counted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedCount {
-    /// The subject.
     pub subject: CounterSubject,
     /// The UTC day that `today` is of.
     pub day: UtcDay,

@@ -51,7 +51,6 @@ pub struct Entry<Text = String> {
     /// Its number in the log. Numbers rise; those between two entries belong to records that change no balance.
     #[serde(skip)]
     pub sequence: u64,
-    /// The account.
     pub account: AccountId,
     /// With which key, if with one.
     pub key: Option<KeyId>,
@@ -61,7 +60,6 @@ pub struct Entry<Text = String> {
     pub amount: i64,
     /// The balance after it.
     pub balance: u64,
-    /// When.
     pub at: Moment,
     /// Rows that were sold (charge, settle), or zero.
     pub rows: u64,

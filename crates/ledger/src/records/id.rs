@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 pub struct IdError {
     /// An example of the right form.
     pub expected: &'static str,
-    /// The text.
     pub found: String,
 }
 

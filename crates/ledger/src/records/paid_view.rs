@@ -23,7 +23,6 @@ pub struct PaidView {
     payments: Vec<ViewPayment>,
 }
 
-/// One payment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct ViewPayment {
     until: Moment,

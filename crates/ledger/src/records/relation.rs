@@ -27,7 +27,6 @@ pub struct RelationKey {
     pub relation_type: String,
 }
 
-/// A relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relation {
     /// Datasets and type.

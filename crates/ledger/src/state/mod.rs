@@ -44,9 +44,7 @@ pub use payload::{Read, Written, read_batch};
 pub struct Account {
     pub record: AccountRecord,
     pub reserved: u64,
-    /// Its open reservations.
     pub open: BTreeSet<ReservationId>,
-    /// When it was closed.
     pub closed_at: Option<Moment>,
     /// How often it was changed, where several servers change it; else zero.
     pub version: u64,
@@ -339,11 +337,10 @@ impl State {
         let changed =
             self.written.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
         let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
-        let mut merged: BTreeMap<_, _> =
-            match self.below.scan(prefix, from, limit.saturating_add(later.len())) {
-                Ok(stored) => stored.into_iter().collect(),
-                Err(error) => return Err(self.fail(error)),
-            };
+        let mut merged: BTreeMap<_, _> = match self.below.scan(prefix, from, limit + later.len()) {
+            Ok(stored) => stored.into_iter().collect(),
+            Err(error) => return Err(self.fail(error)),
+        };
         for (key, value) in later {
             match value {
                 Some(value) => drop(merged.insert(key.to_vec(), value.to_vec())),

@@ -65,9 +65,7 @@ impl Written {
 
 /// A decoded batch of the log.
 pub enum Read<'b, Text> {
-    /// An entry.
     Entry(Entry<Text>),
-    /// A record.
     Record(Change<'b>),
 }
 

@@ -13,7 +13,6 @@ use mercato_base::clock::UtcDay;
 pub struct Usage {
     /// Responses.
     pub requests: u64,
-    /// Rows in them.
     pub rows: u64,
     /// Credits that they cost.
     pub credits: u64,
@@ -22,7 +21,6 @@ pub struct Usage {
 /// A request for the usage of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsageQuery {
-    /// The account.
     pub account: AccountId,
     /// UTC days, today included; at most `USAGE_DAYS_MAX`.
     pub days: u32,
@@ -35,7 +33,6 @@ pub struct UsageQuery {
 /// The usage of a dataset on a day, with one key or with all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageLine {
-    /// The UTC day.
     pub day: UtcDay,
     /// The key that was used; nothing in the sum of all keys.
     pub key: Option<KeyId>,
@@ -43,23 +40,28 @@ pub struct UsageLine {
     pub dataset: String,
     /// Responses.
     pub requests: u64,
-    /// Rows in them.
     pub rows: u64,
     /// Credits that they cost.
     pub credits: u64,
 }
 
 impl Usage {
-    pub fn add(&mut self, other: Usage) {
-        self.requests = self.requests.saturating_add(other.requests);
-        self.rows = self.rows.saturating_add(other.rows);
-        self.credits = self.credits.saturating_add(other.credits);
+    /// The sum; `None` where a number has no room.
+    pub fn plus(self, other: Usage) -> Option<Usage> {
+        Some(Usage {
+            requests: self.requests.checked_add(other.requests)?,
+            rows: self.rows.checked_add(other.rows)?,
+            credits: self.credits.checked_add(other.credits)?,
+        })
     }
 
-    pub fn subtract(&mut self, other: Usage) {
-        self.requests = self.requests.saturating_sub(other.requests);
-        self.rows = self.rows.saturating_sub(other.rows);
-        self.credits = self.credits.saturating_sub(other.credits);
+    /// The difference; `None` where more is taken away than was counted.
+    pub fn minus(self, other: Usage) -> Option<Usage> {
+        Some(Usage {
+            requests: self.requests.checked_sub(other.requests)?,
+            rows: self.rows.checked_sub(other.rows)?,
+            credits: self.credits.checked_sub(other.credits)?,
+        })
     }
 }
 

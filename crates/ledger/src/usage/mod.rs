@@ -37,7 +37,9 @@ impl Ledger {
             for line in page.iter().filter(|line| query.key.is_none() || line.key == query.key) {
                 let key = line.key.filter(|_| query.by_key);
                 let sum = sums.entry((line.day, line.dataset.clone(), key)).or_default();
-                sum.add(Usage { requests: line.requests, rows: line.rows, credits: line.credits });
+                sum.requests += line.requests;
+                sum.rows += line.rows;
+                sum.credits += line.credits;
             }
             if sums.len() > USAGE_LINES_MAX {
                 let rule = format!("fewer days: the report has more than {USAGE_LINES_MAX} lines");

@@ -98,7 +98,6 @@ pub(super) enum Verdict {
     Again,
     /// A request is whole: put it into the queue of its class.
     Enqueue,
-    /// Close it.
     Close,
 }
 

@@ -34,10 +34,7 @@ pub enum HeadError {
     Target,
     /// A request line above its limit.
     #[error("the request line is longer than {limit} bytes")]
-    RequestLineTooLong {
-        /// The limit.
-        limit: usize,
-    },
+    RequestLineTooLong { limit: usize },
     /// A version that is not spoken here.
     #[error("HTTP/1.0 and HTTP/1.1 are spoken here")]
     Version,
@@ -49,16 +46,10 @@ pub enum HeadError {
     HeaderValue,
     /// Header lines above their limit.
     #[error("the header lines are longer than {limit} bytes together")]
-    HeaderTooLarge {
-        /// The limit.
-        limit: usize,
-    },
+    HeaderTooLarge { limit: usize },
     /// More header lines than the limit.
     #[error("there are more than {limit} header lines")]
-    TooManyHeaders {
-        /// The limit.
-        limit: usize,
-    },
+    TooManyHeaders { limit: usize },
     /// HTTP/1.1 without exactly one usable `Host`.
     #[error("HTTP/1.1 needs exactly one Host header")]
     Host,

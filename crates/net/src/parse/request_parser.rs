@@ -48,7 +48,6 @@ pub enum Step {
     Refused(Refusal),
 }
 
-/// A whole request.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// Method, target and header lines.
@@ -64,7 +63,6 @@ pub struct Request<'a> {
 /// A body with its part of the memory that all of them share.
 #[derive(Debug)]
 pub struct RequestBody {
-    /// The bytes.
     pub bytes: Vec<u8>,
     _share: Option<BodyShare>,
 }
@@ -78,7 +76,6 @@ pub struct Facts {
     pub is_head: bool,
     /// The class of the request.
     pub class: usize,
-    /// The client.
     pub client: Client,
 }
 
@@ -116,7 +113,6 @@ pub type Note = Box<dyn Any + Send>;
 pub struct Classified {
     /// The class of the request.
     pub class: usize,
-    /// The client.
     pub client: Client,
     /// Whether the body is read. A request that will be refused whatever its body says is answered without it, and its
     /// connection ends.

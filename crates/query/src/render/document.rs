@@ -1,4 +1,4 @@
-//! A whole table in one format, split into units at known offsets, so that a byte range is encoded without the bytes
+//! A whole table as text, split into units at known offsets, so that a byte range is encoded without the bytes
 //! before it. Does not depend on sockets.
 
 use std::ops::Range;
@@ -8,9 +8,7 @@ use mercato_format::{FormatError, Table};
 
 use crate::render::limits::{UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::parallel_encoder::{Progress, Unit};
-use crate::render::{
-    ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter, Tally, XlsxEncoder,
-};
+use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 use mercato_base::marks::RowMark;
 
 /// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
@@ -22,36 +20,16 @@ const STEP_ROWS_MAX: usize = 512;
 /// The encoded table: its format and the offset of every chunk of rows.
 pub struct Document<'t> {
     table: &'t Table,
-    printer: Printer<'t>,
+    format: Format,
+    combinations: Arc<Combinations>,
     lengths: RenderedLengths<'t>,
-}
-
-/// The encoder of the rows of a document.
-#[derive(Debug, Clone)]
-enum Printer<'t> {
-    Text(Format, Arc<Combinations>),
-    Arrow(Arc<ArrowEncoder<'t>>),
-    /// A workbook, and what its end has to know of all rows.
-    Xlsx(Arc<XlsxEncoder<'t>>, Tally),
 }
 
 impl<'t> Document<'t> {
     /// A table in a format; `lengths` belong to the same table and format.
     #[must_use]
     pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
-        Document { table, printer: Printer::Text(format, Arc::default()), lengths }
-    }
-
-    /// A table as an Arrow stream; `lengths` are those of the encoder.
-    #[must_use]
-    pub fn arrow(encoder: ArrowEncoder<'t>, lengths: RenderedLengths<'t>) -> Document<'t> {
-        Document { table: encoder.table(), printer: Printer::Arrow(Arc::new(encoder)), lengths }
-    }
-
-    /// A table as a workbook; `lengths` and `tally` are those of the encoder.
-    #[must_use]
-    pub fn xlsx(encoder: XlsxEncoder<'t>, lengths: RenderedLengths<'t>, tally: Tally) -> Document<'t> {
-        Document { table: encoder.table(), printer: Printer::Xlsx(Arc::new(encoder), tally), lengths }
+        Document { table, format, combinations: Arc::default(), lengths }
     }
 
     #[must_use]
@@ -59,14 +37,9 @@ impl<'t> Document<'t> {
         self.table
     }
 
-    /// The form of its bytes.
     #[must_use]
-    pub fn output(&self) -> Output {
-        match &self.printer {
-            Printer::Text(format, _) => Output::Text(*format),
-            Printer::Arrow(_) => Output::Arrow,
-            Printer::Xlsx(..) => Output::Xlsx,
-        }
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     /// The length in bytes.
@@ -131,9 +104,9 @@ impl<'t> Iterator for Units<'_, 't> {
         let last = document.lengths.rows_of_chunk(next.saturating_sub(1));
         Some(DocumentUnit {
             table: document.table,
-            printer: document.printer.clone(),
+            format: document.format,
+            combinations: Arc::clone(&document.combinations),
             rows: document.lengths.rows_of_chunk(first).start..last.end,
-            chunk_rows: document.lengths.chunk_rows(),
             begins: first == 0,
             ends: next == count,
             bytes: start..document.boundary(next),
@@ -145,10 +118,9 @@ impl<'t> Iterator for Units<'_, 't> {
 #[derive(Debug)]
 pub struct DocumentUnit<'t> {
     table: &'t Table,
-    printer: Printer<'t>,
+    format: Format,
+    combinations: Arc<Combinations>,
     rows: Range<u32>,
-    /// Rows of a chunk; a batch of Arrow or of a sheet does not go beyond it.
-    chunk_rows: u32,
     begins: bool,
     ends: bool,
     bytes: Range<u64>,
@@ -181,24 +153,9 @@ impl DocumentUnit<'_> {
 
 impl Unit for DocumentUnit<'_> {
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
-        match &self.printer {
-            Printer::Text(format, combinations) => self.print(*format, combinations, done, out),
-            Printer::Arrow(encoder) => self.encode_arrow(encoder, done, out),
-            Printer::Xlsx(encoder, tally) => self.encode_xlsx(encoder, tally, done, out),
-        }
-    }
-}
-
-impl DocumentUnit<'_> {
-    fn print(
-        &self,
-        format: Format,
-        combinations: &Combinations,
-        done: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, FormatError> {
         let columns: Vec<usize> = (0..self.table.columns().len()).collect();
-        let mut writer = RowWriter::for_unit(format, self.table, &columns, self.rows.len(), combinations)?;
+        let mut writer =
+            RowWriter::for_unit(self.format, self.table, &columns, self.rows.len(), &self.combinations)?;
         if self.begins && done == 0 {
             writer.begin(out);
         }
@@ -216,56 +173,6 @@ impl DocumentUnit<'_> {
             writer.end(out);
         }
         Ok(Progress::new(done.saturating_add(encoded), complete, marks))
-    }
-
-    /// One batch, which ends at the latest with the chunk of its first row.
-    fn encode_arrow(
-        &self,
-        encoder: &ArrowEncoder<'_>,
-        done: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, FormatError> {
-        if self.begins && done == 0 {
-            encoder.begin(out)?;
-        }
-        let rows = self.rows_of_batch(done);
-        let encoded = if rows.is_empty() { 0 } else { encoder.batch(&rows, out)? };
-        let progress = Progress::by_batch(done, encoded, self.rows.len(), out.len());
-        if progress.complete && self.ends {
-            ArrowEncoder::end(out);
-        }
-        Ok(progress)
-    }
-
-    /// One batch of a sheet, which ends at the latest with the chunk of its first row.
-    fn encode_xlsx(
-        &self,
-        encoder: &XlsxEncoder<'_>,
-        tally: &Tally,
-        done: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, FormatError> {
-        if self.begins && done == 0 {
-            encoder.begin(out);
-        }
-        let rows = self.rows_of_batch(done);
-        let encoded = match rows.first() {
-            Some(first) => encoder.batch(&rows, u64::from(*first), out)?.0,
-            None => 0,
-        };
-        let progress = Progress::by_batch(done, encoded, self.rows.len(), out.len());
-        if progress.complete && self.ends {
-            encoder.end(tally.clone(), out);
-        }
-        Ok(progress)
-    }
-
-    /// The rows behind the first `done` ones, up to the end of a chunk.
-    fn rows_of_batch(&self, done: usize) -> Vec<u32> {
-        let start = self.rows.start.saturating_add(u32::try_from(done).unwrap_or(u32::MAX));
-        let into_chunk = start.checked_rem(self.chunk_rows).unwrap_or(0);
-        let chunk_end = start.saturating_add(self.chunk_rows.saturating_sub(into_chunk));
-        (start..chunk_end.min(self.rows.end)).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! depend on status codes or sockets.
 
 mod arrow;
+mod batch_encoder;
 mod cell_copy;
 mod cells;
 mod csv;
@@ -22,7 +23,8 @@ mod years;
 
 use mercato_format::{FormatError, Table};
 
-pub use arrow::{ARROW_VERSION, ArrowEncoder, Labels, arrow_lengths, render_arrow};
+pub use arrow::{ARROW_VERSION, ArrowEncoder, Labels, render_arrow};
+pub use batch_encoder::BatchEncoder;
 pub use document::{Document, DocumentUnit, Units, encode_some};
 pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
@@ -32,7 +34,7 @@ pub use mercato_format::RenderedLengths;
 pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::{write_column_statistics, write_statistics};
-pub use xlsx::{Packed, Tally, XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx, xlsx_lengths};
+pub use xlsx::{XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx};
 pub use years::has_expanded_years;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

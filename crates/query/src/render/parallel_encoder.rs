@@ -2,7 +2,7 @@
 //!
 //! The sender encodes a unit itself when no thread has begun it, so no stream waits for another, and a slow client
 //! stops the encoding. Two limits bound the memory: units ahead of one connection, and units ahead of all. It passes
-//! the bytes and facts of a piece on unread, and does not depend on sockets.
+//! the bytes of a piece on unread, and does not depend on sockets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,8 +11,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mercato_base::marks::RowMark;
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-
-use crate::render::xlsx::Packed;
 
 /// Units encoded ahead of one connection, including the one being sent.
 const UNITS_AHEAD_EACH: usize = 5;
@@ -38,22 +36,12 @@ pub struct Progress {
     pub complete: bool,
     /// Where rows end in the bytes of this piece. The last mark has all of its rows.
     pub marks: Vec<RowMark>,
-    /// Facts on the deflated piece, of a sheet.
-    pub packed: Option<Packed>,
 }
 
 impl Progress {
-    /// The progress of a unit whose pieces need no facts.
     #[must_use]
     pub fn new(rows: usize, complete: bool, marks: Vec<RowMark>) -> Progress {
-        Progress { rows, complete, marks, packed: None }
-    }
-
-    /// The progress of a unit by a batch of `count` rows, which can be read only as a whole.
-    #[must_use]
-    pub fn by_batch(done: usize, count: usize, of: usize, bytes: usize) -> Progress {
-        let rows = done.saturating_add(count);
-        Progress::new(rows, rows >= of, vec![RowMark { end: bytes, rows: count }])
+        Progress { rows, complete, marks }
     }
 }
 

@@ -28,11 +28,9 @@ pub enum Operator {
     Nin,
     /// From the first to the second value, both included.
     Between,
-    /// Contains the text.
     Contains,
     /// Begins with the text.
     StartsWith,
-    /// Ends with the text.
     EndsWith,
     /// Is null, or is not.
     IsNull,

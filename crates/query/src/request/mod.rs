@@ -55,6 +55,12 @@ pub struct QueryRequest {
 }
 
 impl QueryRequest {
+    /// The first rows of the file, all columns.
+    #[must_use]
+    pub fn of_rows(limit: u64) -> QueryRequest {
+        QueryRequest { limit, ..QueryRequest::default() }
+    }
+
     /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
     ///
     /// # Errors

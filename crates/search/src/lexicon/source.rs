@@ -16,7 +16,6 @@ const CONCEPTS_MAX: usize = 4_096;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("lexicon/{file}.txt:{line}: {message}")]
 pub struct LexiconError {
-    /// Name of the file.
     pub file: String,
     pub line: usize,
     /// The expected and the found text.

@@ -11,7 +11,6 @@ use super::negotiation::{ACCEPT_RANGE_COUNT_MAX, parse_quality};
 
 /// Level of gzip: the fastest that still finds repetitions.
 const GZIP_LEVEL: u32 = 1;
-/// Level of zstd.
 const ZSTD_LEVEL: i32 = 1;
 /// Window of zstd, as a power of two: 1 MiB.
 const ZSTD_WINDOW_LOG: u32 = 20;
@@ -74,9 +73,7 @@ fn item(text: &str) -> Option<(&str, u16)> {
 
 /// Encodes a body in pieces. Holds a window of fixed size.
 pub enum Encoder {
-    /// As gzip.
     Gzip(GzEncoder<Vec<u8>>),
-    /// As zstd.
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
@@ -122,7 +119,6 @@ impl Encoder {
     }
 }
 
-/// Encodes a whole body.
 pub fn encode_whole(coding: Coding, body: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     let mut encoder = Encoder::new(coding)?;
     match &mut encoder {

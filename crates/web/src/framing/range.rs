@@ -9,7 +9,6 @@ use super::conditional::Validators;
 /// The requested part of a representation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// All of it.
     Whole,
     /// All of it, requested as a range that begins at the first byte and has no end (`bytes=0-`).
     FromTheFirst,

@@ -66,11 +66,11 @@ pub(crate) fn send(
     begin_head(&mut head, &response, request_id, now, own, common);
     head.extend_from_slice(connection_line(facts));
     match response.body {
-        Body::Absent => {
+        Body::Absent | Body::Described(None) => {
             head.extend_from_slice(b"\r\n");
             write_whole(socket, head, 0, 0)
         }
-        Body::Described(length) => {
+        Body::Described(Some(length)) => {
             push_length(&mut head, length);
             write_whole(socket, head, 0, 0)
         }

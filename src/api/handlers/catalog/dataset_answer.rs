@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use mercato_catalog::{
     Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
 };
+use mercato_people::Caller;
 use mercato_web::{ApiError, ErrorKind, Parameters, ValidationErrorBody};
 
 /// `Retry-After` for a damaged dataset.

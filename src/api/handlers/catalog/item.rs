@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::api::app::App;
 use crate::api::handlers::query::price::Price;
 use mercato_catalog::{Dataset, Language};
-use mercato_query::render::{Format, Labels, Output, XLSX_ROWS_MAX};
+use mercato_query::render::{Format, XLSX_ROWS_MAX};
 
 /// One dataset in a list.
 #[derive(Serialize)]
@@ -150,25 +150,20 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The formats of the download, with their sizes. Excel is none for more rows than a sheet has.
+/// The formats of the download, with their sizes where the length is known before the first byte. Excel is none for more rows
+/// than a sheet has.
 fn offers(dataset: &Dataset, app: &App) -> Vec<FormatOffer> {
     let current = &dataset.current;
-    let number = current.version.to_string();
-    let labels = Labels { dataset: dataset.slug(), version: &number };
-    let text = Output::Text;
-    let formats = [
-        ("csv", text(Format::Csv)),
-        ("json", text(Format::Json)),
-        ("ndjson", text(Format::Ndjson)),
-        ("arrow", Output::Arrow),
-        ("xlsx", Output::Xlsx),
-    ];
-    let fits = |output| output != Output::Xlsx || current.table.row_count() <= XLSX_ROWS_MAX;
     // Lengths may have to be counted, which reads values.
-    let counted =
-        |output| current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten();
-    let offered = formats.into_iter().filter(|(_, output)| fits(*output));
-    let rows = offered.map(|(format, output)| FormatOffer { format, bytes: counted(output) });
+    let counted = |format| current.is_verified().then(|| app.exports.bytes(&current.table, format)).flatten();
+    let texts = [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)];
+    let mut offers: Vec<FormatOffer> =
+        texts.map(|(format, text)| FormatOffer { format, bytes: counted(text) }).into();
+    offers.push(FormatOffer { format: "arrow", bytes: None });
+    if current.table.row_count() <= XLSX_ROWS_MAX {
+        offers.push(FormatOffer { format: "xlsx", bytes: None });
+    }
     let parquet = current.offered_parquet();
-    rows.chain(parquet.map(|file| FormatOffer { format: "parquet", bytes: Some(file.bytes()) })).collect()
+    offers.extend(parquet.map(|file| FormatOffer { format: "parquet", bytes: Some(file.bytes()) }));
+    offers
 }

@@ -11,7 +11,6 @@ pub(super) const POLICY: &str =
 /// Schemes of addresses that a link may have; addresses without a scheme are relative and may stand too.
 const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 
-/// The whole document.
 pub(super) fn document(title: &str, markdown: &str) -> String {
     let mut page = String::with_capacity(markdown.len().saturating_mul(2));
     page.push_str(

@@ -16,12 +16,10 @@ use mercato_web::{ApiError, Response};
 
 /// Datasets that `llms.txt` names.
 const LLMS_DATASETS_MAX: usize = 100;
-/// Bytes of a title.
 const TITLE_BYTES_MAX: usize = 120;
 /// UTF-8 bytes that a character takes at most.
 const CHAR_BYTES_MAX: usize = 4;
 
-/// The answer.
 pub(super) fn answer(
     app: &App,
     request: &Incoming,

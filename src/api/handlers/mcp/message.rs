@@ -15,7 +15,6 @@ const ID_BYTES_MAX: usize = 256;
 /// The member of `_meta` with the revision of a request.
 const CLAIMED_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// One message.
 pub(super) enum Message<'b> {
     /// It wants an answer.
     Request(Call<'b>),
@@ -96,7 +95,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads a body.
 pub(super) fn read(body: &[u8]) -> Result<Message<'_>, Failure> {
     if is_nested_deeper(body, DEPTH_MAX) {
         return Err(Failure::invalid_request(format!("the body nests deeper than {DEPTH_MAX} levels")));

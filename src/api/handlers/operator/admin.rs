@@ -1,6 +1,6 @@
 //! The books over the operator's listener: one path for commands.
 //!
-//! `POST /admin/v1/orders` with `{"order":"buyCredits","account":"acc_1","credits":1000}` and the operator's token.
+//! `POST /admin/v1/commands` with `{"command":"buyCredits","account":"acc_1","credits":1000}` and the operator's token.
 //! `operator` defines and executes the commands; this file transports them.
 
 use crate::api::app::App;
@@ -15,36 +15,43 @@ use mercato_payments::ReconcileError;
 use mercato_web::{ApiError, ErrorKind, Method, Response, random_bytes, validation_error};
 
 /// Paths of this file.
-pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
+pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/commands", Guard::Operator, execute)];
 
 fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let command: OperatorCommand = request.read_json()?;
-    let (now, request_id) = (request.now(), request.request_id().to_owned());
-    let random = random_bytes()?;
-    let payments = Some(&*app.payments);
-    let answer = command.execute(&Context { ledger: &app.ledger, payments, now, request_id, random })?;
-    Response::data(&answer)
+    Response::data(&command.execute(&command_context(app, request)?)?)
+}
+
+/// The context of a command that came with this request.
+pub fn command_context<'a>(app: &'a App, request: &Incoming) -> Result<Context<'a>, ApiError> {
+    Ok(Context {
+        ledger: &app.ledger,
+        payments: Some(&app.payments),
+        now: request.now(),
+        request_id: request.request_id().to_owned(),
+        random: random_bytes()?,
+    })
 }
 
 impl From<CommandError> for ApiError {
     fn from(error: CommandError) -> Self {
         let message = error.to_string();
-        let hint = "see docs/OPERATIONS.md for the fields of an order";
+        let hint = "see docs/OPERATIONS.md for the fields of a command";
         match error {
             CommandError::Id(_) => validation_error("NOT_AN_ID", "", message, hint),
             CommandError::Range { field, .. } => {
                 validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
             }
             CommandError::Ledger(BooksError::Invalid { field, .. }) => {
-                validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
+                validation_error("COMMAND_INVALID", &format!("/{field}"), message, hint)
             }
             CommandError::Ledger(BooksError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
             }
             CommandError::Ledger(BooksError::AccountClosed { .. }) => Self::new(ErrorKind::Conflict, message)
                 .with_reason("ACCOUNT_CLOSED", "create another account"),
-            CommandError::Login(_) => validation_error("ORDER_INVALID", "/account", message, hint),
+            CommandError::Login(_) => validation_error("COMMAND_INVALID", "/account", message, hint),
             CommandError::Ledger(error) => from_books(error),
             CommandError::Reconcile(ReconcileError::Books(error)) => from_books(error),
             CommandError::Reconcile(ReconcileError::Provider(_)) => {

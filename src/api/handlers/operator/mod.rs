@@ -7,11 +7,12 @@ use serde::Serialize;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::no_parameters;
-use crate::api::metrics::exposition::{Exposition, Kind};
 use crate::api::metrics::process::ProcessStatus;
+use crate::api::metrics::{OPENMETRICS_MEDIA_TYPE, text_of};
 use crate::api::route::{Guard, Route, Work};
+use mercato_base::sample::Sample;
 use mercato_ledger::{DatabaseStats, Health};
-use mercato_web::{ApiError, Method, Response, ResponseBuffer};
+use mercato_web::{ApiError, Method, Response};
 
 /// The path that Prometheus reads.
 pub const METRICS: &[Route] =
@@ -22,30 +23,29 @@ pub const ROUTES: &[Route] = &[Route::new(Method::Post, "/admin/v1/catalog/reloa
 
 fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    let mut out = Exposition::default();
-    app.metrics.write_to(&mut out);
-    let search = app.search.neural().gauges();
-    for (name, help, value) in datasets(app).into_iter().chain(books(app)).chain(memory(app)).chain(search) {
-        let kind = if name.ends_with("_total") { Kind::Counter } else { Kind::Gauge };
-        out.single(name, help, kind, value);
-    }
     let stats = app.ledger.stats();
-    for (name, help, value) in stats.database.iter().flat_map(database) {
-        let kind = if name.ends_with("_total") { Kind::Counter } else { Kind::Gauge };
-        out.single(name, help, kind, value);
-    }
-    let syncs = "mercato_ledger_sync_seconds";
-    out.family(syncs, "Time of one sync of the log, or of one batch on a database.", Kind::Histogram);
-    out.seconds(syncs, "", &stats.sync_micros);
-    let sizes = "mercato_ledger_sync_records";
-    out.family(
-        sizes,
-        "Operations that one sync of the log, or one batch on a database, made durable.",
-        Kind::Histogram,
+    let values = datasets(app).into_iter().chain(books(app)).chain(memory(app));
+    let values = values.chain(app.search.neural().gauges()).chain(stats.database.iter().flat_map(database));
+    let samples = values.map(|(name, help, value)| {
+        if name.ends_with("_total") {
+            Sample::counter(name, help, value)
+        } else {
+            Sample::gauge(name, help, value)
+        }
+    });
+    let mut registry = app.metrics.registry(samples.collect());
+    registry.register(
+        "mercato_ledger_sync_seconds",
+        "Time of one sync of the log, or of one batch on a database",
+        stats.sync_seconds,
     );
-    out.numbers(sizes, "", &stats.group_sizes);
-    let text = out.into_text();
-    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", ResponseBuffer::from_body(text.as_bytes())))
+    registry.register(
+        "mercato_ledger_sync_records",
+        "Operations that one sync of the log, or one batch on a database, made durable",
+        stats.group_sizes,
+    );
+    let text = text_of(&registry).map_err(|error| ApiError::internal(error.to_string()))?;
+    Ok(Response::bytes(OPENMETRICS_MEDIA_TYPE, text.as_bytes()))
 }
 
 type Gauge = (&'static str, &'static str, u64);
@@ -71,7 +71,7 @@ fn datasets(app: &App) -> [Gauge; 15] {
             count(snapshot.verifying().len()),
         ),
         (
-            "mercato_verification_files",
+            "mercato_verification_files_waiting",
             "Store files that wait for their verification.",
             verification.files().saturating_sub(verification.files_done()),
         ),

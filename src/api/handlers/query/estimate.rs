@@ -4,7 +4,6 @@ use crate::api::books_errors::from_books;
 use crate::api::credits::with_credits;
 use serde::Serialize;
 
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
@@ -15,6 +14,7 @@ use crate::api::handlers::query::uncharged;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::api::route::{Guard, Route, Work};
 use mercato_ledger::{Spending, ViewRows};
+use mercato_people::Caller;
 use mercato_query::Purpose;
 use mercato_web::{ApiError, Method, Response};
 

@@ -50,7 +50,6 @@ pub fn render(
 }
 
 impl Rendered {
-    /// The response.
     pub fn finish(mut self, total: Option<Count>) -> Response {
         if self.output == Output::Text(Format::Json) {
             self.write_tail(total);

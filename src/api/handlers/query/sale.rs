@@ -2,7 +2,6 @@
 //!
 //! The same for the API and for pages. Depends on who pays, not on how they were recognised or what the rows are printed as.
 
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::books_errors::from_books;
 use crate::api::context::Incoming;
@@ -18,21 +17,19 @@ use mercato_ledger::{
     AccountHandle, ChargeError, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending, ViewRows,
     Viewed,
 };
+use mercato_people::Caller;
 use mercato_query::{Count, Page, QueryRequest};
 use mercato_web::ApiError;
 
 /// The payer of rows: account, key and idempotency key.
 #[derive(Clone, Copy)]
 pub struct Buyer<'b> {
-    /// The account.
     pub account: &'b AccountHandle,
     /// The key of a program; nothing for a person who is signed in.
     pub key: Option<&'b KeyHandle>,
     /// Under which the same request is paid once.
     pub idempotency_key: Option<&'b str>,
-    /// The request.
     pub request_id: &'b str,
-    /// When.
     pub at: Moment,
 }
 

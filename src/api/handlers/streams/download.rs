@@ -17,12 +17,19 @@ use crate::api::handlers::query::sale::Buyer;
 use crate::api::handlers::query::uncharged;
 use crate::api::handlers::streams::download_body::{DownloadBody, Paid};
 use crate::api::handlers::streams::parquet_body::{ParquetBody, ParquetPart, offered_parquet};
+use crate::api::handlers::streams::row_stream::RowEvents;
 use crate::api::handlers::streams::stream::with_replay;
+use crate::api::handlers::streams::stream_end::TRAILERS;
+use crate::api::processor_limit::ProcessorLimit;
 use crate::api::route::{Guard, Route, Work};
 use mercato_catalog::{DatasetVersion, FormatError, ParquetFile};
-use mercato_ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, ViewRows};
+use mercato_ledger::{
+    CapStanding, ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending, Receipt,
+    Reservation, ViewRows,
+};
+use mercato_query::QueryRequest;
 use mercato_query::render::{
-    ARROW_VERSION, Document, Format, Labels, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
+    ARROW_VERSION, Document, Format, Output, XLSX_ROWS_MAX, XLSX_VERSION, renderer_version,
 };
 use mercato_web::{
     ApiError, Conditions, ErrorKind, Method, Response, StreamBody, Validators, Verdict, choose,
@@ -117,29 +124,38 @@ fn accepted(request: &Incoming) -> Result<Form, ApiError> {
 
 /// The bytes of a file, or what makes them.
 enum Content<'a> {
-    Rows { output: Output, document: Document<'a>, digest: Option<String> },
+    /// Arrow or a workbook. Its length is known at its end, so it has no ranges.
+    Batches(Output),
+    Ranged(Ranged<'a>),
+}
+
+/// A file of known length.
+enum Ranged<'a> {
+    Text { format: Format, document: Document<'a>, digest: Option<String> },
     Parquet(Arc<ParquetFile>),
 }
 
 impl<'a> Content<'a> {
     fn open(app: &App, slug: &str, version: &'a DatasetVersion, form: Form) -> Result<Self, ApiError> {
-        let output = match form {
-            Form::Rows(output) => output,
+        let format = match form {
+            Form::Rows(Output::Text(format)) => format,
+            Form::Rows(output) => return Ok(Self::Batches(output)),
             Form::Parquet => {
-                return offered_parquet(version, &row_formats(version.table.row_count())).map(Self::Parquet);
+                let file = offered_parquet(version, &row_formats(version.table.row_count()))?;
+                return Ok(Self::Ranged(Ranged::Parquet(file)));
             }
         };
         let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
-        let number = version.version.to_string();
-        let labels = Labels { dataset: slug, version: &number };
-        let document = app.exports.open(&version.table, output, labels).map_err(broken)?;
-        let digest = app.exports.digest(&document, labels).map_err(broken)?;
-        Ok(Self::Rows { output, document, digest })
+        let document = app.exports.open(&version.table, format).map_err(broken)?;
+        let digest = app.exports.digest(&document).map_err(broken)?;
+        Ok(Self::Ranged(Ranged::Text { format, document, digest }))
     }
+}
 
+impl Ranged<'_> {
     fn bytes(&self) -> u64 {
         match self {
-            Self::Rows { document, .. } => document.bytes(),
+            Self::Text { document, .. } => document.bytes(),
             Self::Parquet(file) => file.bytes(),
         }
     }
@@ -147,7 +163,7 @@ impl<'a> Content<'a> {
     /// `Repr-Digest`, where it is known before the first byte.
     fn digest(&self) -> Option<String> {
         match self {
-            Self::Rows { digest, .. } => digest.clone(),
+            Self::Text { digest, .. } => digest.clone(),
             Self::Parquet(file) => Some(format!("sha-256=:{}:", file.sha256())),
         }
     }
@@ -161,10 +177,31 @@ fn row_formats(rows: u32) -> Vec<&'static str> {
 
 /// The bytes that are sold.
 enum Bytes {
-    /// Rows that are printed as they are sent.
-    Printed(Output, Range<u64>),
+    /// Text that is printed as it is sent.
+    Printed(Format, Range<u64>),
     /// Of a file that lies there.
     Stored(ParquetPart),
+}
+
+/// How the sale of a file stands.
+struct Sale {
+    charged: u64,
+    remaining: u64,
+    caps: Vec<CapStanding>,
+    is_replayed: bool,
+}
+
+impl Sale {
+    fn of_part(receipt: &Receipt) -> Self {
+        let (charged, remaining) = (receipt.charged, receipt.remaining);
+        Self { charged, remaining, caps: receipt.caps.clone(), is_replayed: false }
+    }
+
+    fn of_whole(reservation: &Reservation) -> Self {
+        let (charged, remaining) = (reservation.reserved(), reservation.remaining());
+        let caps = reservation.caps().to_vec();
+        Self { charged, remaining, caps, is_replayed: reservation.is_replayed() }
+    }
 }
 
 /// The requested file.
@@ -180,15 +217,16 @@ struct File<'a> {
 impl File<'_> {
     fn answer(&self, request: &mut Incoming) -> Result<Response, ApiError> {
         let plain = self.validators();
-        let asked = if range::still_holds(request.header("If-Range"), &plain) {
-            range::asked(request.header("Range"), self.content.bytes())
-        } else {
-            Asked::Whole
+        let asked = match &self.content {
+            Content::Ranged(file) if range::still_holds(request.header("If-Range"), &plain) => {
+                range::asked(request.header("Range"), file.bytes())
+            }
+            _ => Asked::Whole,
         };
         // Ranges and `HEAD` refer to the plain file.
         let is_head = request.method() == Method::Head;
-        // Parquet is compressed inside.
-        let encodes = asked == Asked::Whole && !is_head && self.format != Form::Parquet;
+        let is_compressed = matches!(self.format, Form::Parquet | Form::Rows(Output::Xlsx));
+        let encodes = asked == Asked::Whole && !is_head && !is_compressed;
         let coding = if encodes { coding::wanted(&request.accept_encoding()).coding } else { None };
         let conditions = Conditions::of(request);
         let coding = plain.expected_coding(coding, &conditions);
@@ -201,44 +239,103 @@ impl File<'_> {
             }
             Verdict::Send => {}
         }
-        let length = self.content.bytes();
+        let response = match &self.content {
+            Content::Batches(_) if is_head => self.described(request, None)?,
+            Content::Batches(output) => self.streamed(request, *output)?.with_coding(coding),
+            Content::Ranged(file) => self.ranged(request, file, &asked, coding)?,
+        };
+        Ok(self.labelled(response, &validators))
+    }
+
+    /// The answer to `HEAD`.
+    fn described(&self, request: &Incoming, bytes: Option<u64>) -> Result<Response, ApiError> {
+        Ok(with_credits(Response::described(self.content_type(), bytes), 0, credits(request)?))
+    }
+
+    /// A file of known length, or a part of it.
+    fn ranged(
+        &self,
+        request: &mut Incoming,
+        file: &Ranged<'_>,
+        asked: &Asked,
+        coding: Option<Coding>,
+    ) -> Result<Response, ApiError> {
+        let length = file.bytes();
         let (status, part) = match asked {
             Asked::NotSatisfiable => return Err(not_satisfiable(length)),
             Asked::Whole => (200, 0..length),
             Asked::FromTheFirst => (206, 0..length),
-            Asked::Part(ref part) => (206, part.clone()),
+            Asked::Part(part) => (206, part.clone()),
         };
-        let response = if is_head {
-            let bytes = part.end.saturating_sub(part.start);
-            with_credits(Response::described(self.content_type(), bytes), 0, credits(request)?)
+        let bytes = part.end.saturating_sub(part.start);
+        let response = if request.method() == Method::Head {
+            self.described(request, Some(bytes))?
         } else {
-            self.sold(request, matches!(asked, Asked::Part(_)), &part, coding)?
+            let response = self.sold(request, file, matches!(asked, Asked::Part(_)), part.clone())?;
+            if coding.is_some() { response.with_coding(coding) } else { response.with_length(bytes) }
         };
-        let response = self.labelled(response.with_status(status), &validators);
-        let response = match (self.content.digest(), coding) {
+        let response = match (file.digest(), coding) {
             (Some(digest), None) => response.with_header("Repr-Digest", digest),
             _ => response,
         };
+        let last = part.end.saturating_sub(1);
         Ok(match status {
-            206 => {
-                let last = part.end.saturating_sub(1);
-                response.with_header("Content-Range", format!("bytes {}-{last}/{length}", part.start))
-            }
+            206 => response
+                .with_status(206)
+                .with_header("Content-Range", format!("bytes {}-{last}/{length}", part.start)),
             _ => response,
         })
     }
 
-    /// Charges or reserves the price. A refusal here costs nothing.
+    /// Charges a part or reserves the price of the whole. A refusal here costs nothing.
     fn sold(
         &self,
         request: &mut Incoming,
+        file: &Ranged<'_>,
         is_part: bool,
-        part: &Range<u64>,
-        coding: Option<Coding>,
+        part: Range<u64>,
     ) -> Result<Response, ApiError> {
-        let version = self.version;
         // Damage that is met at once is refused before anything is paid.
-        let bytes = self.bytes_of(part)?;
+        let bytes = self.bytes_of(file, part)?;
+        let download = self.wanted(request)?;
+        let (paid, sale) = if is_part {
+            let receipt =
+                self.app.ledger.sell_part(&download).and_then(Pending::durable).map_err(not_paid)?;
+            let sale = Sale::of_part(&receipt);
+            (Paid::InAdvance(receipt), sale)
+        } else {
+            let reservation = self.app.ledger.reserve_download(&download).map_err(not_paid)?;
+            let sale = Sale::of_whole(&reservation);
+            (Paid::AsItGoes(reservation), sale)
+        };
+        let body = self.body(request, bytes, paid);
+        Ok(self.paid(request, &download, sale, body))
+    }
+
+    /// Reserves the price of a file whose length is unknown. It is sent as a stream of all rows.
+    fn streamed(&self, request: &mut Incoming, output: Output) -> Result<Response, ApiError> {
+        let download = self.wanted(request)?;
+        let reservation = self.app.ledger.reserve_download(&download).map_err(not_paid)?;
+        let sale = Sale::of_whole(&reservation);
+        let events = RowEvents {
+            app: self.app.long_work(),
+            slug: self.slug.to_owned(),
+            version: self.version.clone(),
+            asked: QueryRequest::of_rows(download.charge.rows),
+            output,
+            summary: false,
+            passed_over: 0,
+            reservation,
+            work: ProcessorLimit::of(self.app, request),
+            request_id: request.request_id().to_owned(),
+        };
+        let response = self.paid(request, &download, sale, Box::new(events));
+        Ok(response.with_header("Trailer", TRAILERS))
+    }
+
+    /// The order of the whole file to the books.
+    fn wanted(&self, request: &Incoming) -> Result<DownloadRequest, ApiError> {
+        let version = self.version;
         let rows = version.table.row_count().into();
         let charge = ChargeRequest {
             account: request.context.caller()?.account.clone(),
@@ -254,37 +351,30 @@ impl File<'_> {
             at: request.now(),
         };
         let (number, format) = (version.version.to_string(), self.format_name().to_owned());
-        let download = DownloadRequest { charge, version: number, format };
-        let mut is_replayed = false;
-        let (paid, charged, remaining, caps) = if is_part {
-            let receipt =
-                self.app.ledger.sell_part(&download).and_then(Pending::durable).map_err(not_paid)?;
-            let (charged, remaining, caps) = (receipt.charged, receipt.remaining, receipt.caps.clone());
-            (Paid::InAdvance(receipt), charged, remaining, caps)
-        } else {
-            let reservation = self.app.ledger.reserve_download(&download).map_err(not_paid)?;
-            is_replayed = reservation.is_replayed();
-            let (charged, remaining) = (reservation.reserved(), reservation.remaining());
-            let caps = reservation.caps().to_vec();
-            (Paid::AsItGoes(reservation), charged, remaining, caps)
-        };
-        request.context.log.credits = Some(charged);
-        let body = self.body(request, bytes, paid);
-        let response = with_credits(Response::stream(self.content_type(), body), charged, remaining);
-        let response = with_replay(response, is_replayed);
-        let response = with_credits_warning(self.app, response, &download.charge.account, &caps, remaining);
-        Ok(match coding {
-            Some(coding) => response.with_coding(Some(coding)),
-            None => response.with_length(part.end.saturating_sub(part.start)),
-        })
+        Ok(DownloadRequest { charge, version: number, format })
     }
 
-    fn bytes_of(&self, part: &Range<u64>) -> Result<Bytes, ApiError> {
-        Ok(match &self.content {
-            Content::Rows { output, .. } => Bytes::Printed(*output, part.clone()),
-            Content::Parquet(file) => {
+    /// The answer with a body that is sold.
+    fn paid(
+        &self,
+        request: &mut Incoming,
+        download: &DownloadRequest,
+        sale: Sale,
+        body: Box<dyn StreamBody>,
+    ) -> Response {
+        let Sale { charged, remaining, caps, is_replayed } = sale;
+        request.context.log.credits = Some(charged);
+        let response = with_credits(Response::stream(self.content_type(), body), charged, remaining);
+        let response = with_replay(response, is_replayed);
+        with_credits_warning(self.app, response, &download.charge.account, &caps, remaining)
+    }
+
+    fn bytes_of(&self, file: &Ranged<'_>, part: Range<u64>) -> Result<Bytes, ApiError> {
+        Ok(match file {
+            Ranged::Text { format, .. } => Bytes::Printed(*format, part),
+            Ranged::Parquet(file) => {
                 let rows = self.version.table.row_count().into();
-                Bytes::Stored(ParquetPart::begin(file, rows, part.clone())?)
+                Bytes::Stored(ParquetPart::begin(file, rows, part)?)
             }
         })
     }
@@ -305,7 +395,8 @@ impl File<'_> {
     fn labelled(&self, response: Response, validators: &Validators) -> Response {
         let version = &self.version.version;
         let name = format!("{}-{version}.{}", self.slug, self.format_name());
-        let ranges = if response.is_encoded() { "none" } else { "bytes" };
+        let has_ranges = matches!(self.content, Content::Ranged(_)) && !response.is_encoded();
+        let ranges = if has_ranges { "bytes" } else { "none" };
         response
             .with_header("ETag", validators.entity_tag.clone())
             .with_header("Last-Modified", validators.last_modified_text())
@@ -322,11 +413,11 @@ impl File<'_> {
         let (content, format) = (version.table.fingerprint(), self.format_name());
         let labelled = |layout: &dyn std::fmt::Display| format!("{layout}-{}-{}", self.slug, version.version);
         let printer = match &self.content {
-            Content::Rows { output: Output::Text(_), .. } => renderer_version(&version.table).to_string(),
+            Content::Ranged(Ranged::Text { .. }) => renderer_version(&version.table).to_string(),
+            Content::Ranged(Ranged::Parquet(file)) => file.sha256_hex().chars().take(TAG_DIGITS).collect(),
             // An Arrow stream and a workbook name their dataset and version.
-            Content::Rows { output: Output::Arrow, .. } => labelled(&ARROW_VERSION),
-            Content::Rows { output: Output::Xlsx, .. } => labelled(&XLSX_VERSION),
-            Content::Parquet(file) => file.sha256_hex().chars().take(TAG_DIGITS).collect(),
+            Content::Batches(Output::Xlsx) => labelled(&XLSX_VERSION),
+            Content::Batches(_) => labelled(&ARROW_VERSION),
         };
         Validators {
             entity_tag: format!("\"{content}-{format}-{printer}\""),

@@ -1,4 +1,4 @@
-//! A running download: units are encoded ahead, cut to the range, sent, and noted as the socket takes them.
+//! A running download of text: units are encoded ahead, cut to the range, sent, and noted as the socket takes them.
 //!
 //! A whole file is settled before its last bytes leave, so a client that has all of it has paid for all of it. When it
 //! breaks off, the rows that the socket took are paid, and parts that are asked for later pay the rest.
@@ -8,9 +8,7 @@ use std::ops::Range;
 use crate::api::handlers::streams::long_work::{Break, LongWork};
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::{Pending, Receipt, Reservation};
-use mercato_query::render::{
-    Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, RowMark, Units,
-};
+use mercato_query::render::{Document, DocumentUnit, Format, Next, Pipeline, Progress, RowMark, Units};
 use mercato_web::{ChunkSink, StreamBody, StreamEnd};
 
 /// The end of a file that leaves only after it was settled.
@@ -29,7 +27,7 @@ pub(super) struct DownloadBody {
     pub(super) app: LongWork,
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
-    pub(super) format: Output,
+    pub(super) format: Format,
     /// Bytes that are wanted.
     pub(super) part: Range<u64>,
     pub(super) paid: Paid,
@@ -43,9 +41,7 @@ impl StreamBody for DownloadBody {
             Paid::AsItGoes(reservation) => (Some(reservation), None),
             Paid::InAdvance(receipt) => (None, Some(receipt)),
         };
-        let number = version.version.to_string();
-        let labels = Labels { dataset: &slug, version: &number };
-        let document = match app.exports.open(&version.table, format, labels) {
+        let document = match app.exports.open(&version.table, format) {
             Ok(document) => document,
             Err(error) => {
                 let broken = Break::from(error);

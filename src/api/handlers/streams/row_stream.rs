@@ -1,4 +1,4 @@
-//! A running stream: rows are found, encoded ahead by idle cores, sent, and noted as the socket takes them.
+//! A running stream, or a download in a form whose length is unknown: rows are found, encoded ahead by idle cores, sent, and noted as the socket takes them.
 //!
 //! Memory is a few units of rows, whatever the length. The newest row is held back until another one follows, because
 //! the last row carries an event id. The first row always carries one and is sent at once.
@@ -15,9 +15,10 @@ use crate::api::processor_limit::ProcessorLimit;
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use mercato_catalog::DatasetVersion;
 use mercato_ledger::{Pending, Reservation};
-use mercato_query::render::limits::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES, XLSX_UNIT_ROWS_MAX};
+use mercato_query::render::limits::UNIT_BYTES;
 use mercato_query::render::{
-    ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter, Tally, XlsxEncoder,
+    ArrowEncoder, BatchEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter,
+    XlsxEncoder,
 };
 use mercato_query::{Plan, QueryError, QueryRequest, RowStream, SearchError};
 use mercato_web::{ChunkSink, Response, StreamBody, StreamEnd, standalone_envelope};
@@ -60,7 +61,6 @@ impl StreamBody for RowEvents {
 }
 
 impl RowEvents {
-    /// Sends every row.
     fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
         let table = &self.version.table;
         self.work.renew();
@@ -74,7 +74,7 @@ impl RowEvents {
             })?;
         let speaks = self.output == Output::Text(Format::Sse);
         let mut line = Line { sink, speaks, silence: Silence::new() };
-        let (printer, tally) = self.begin_rows(&plan, &mut line)?;
+        let printer = self.begin_rows(&plan, &mut line)?;
         let stream = begin(&plan, &mut line)?;
         let mut sending = Sending {
             plan: &plan,
@@ -88,7 +88,6 @@ impl RowEvents {
             queued: 0,
             size: STREAM_FIRST_ROWS,
             printer,
-            tally,
             bytes: 0,
             last: None,
         };
@@ -96,42 +95,32 @@ impl RowEvents {
         let passed = self.passed_over.saturating_sub(sending.to_pass);
         let next_cursor = sending.next_cursor()?;
         let mut tail = Vec::new();
-        if let Printer::Xlsx(encoder) = &sending.printer {
-            encoder.end(sending.tally.clone(), &mut tail);
+        if let Printer::Batches(encoder) = &sending.printer {
+            encoder.end(&mut tail);
         }
         Ok(Sent { passed, next_cursor, tail })
     }
 
-    /// Sends what stands before the rows, and gives what encodes them and what the end of a workbook has to know.
-    fn begin_rows<'t>(
-        &self,
-        plan: &Plan<'t>,
-        line: &mut Line<'_, '_>,
-    ) -> Result<(Printer<'t>, Tally), Break> {
+    /// Sends what stands before the rows, and gives what encodes them.
+    fn begin_rows<'t>(&self, plan: &Plan<'t>, line: &mut Line<'_, '_>) -> Result<Printer<'t>, Break> {
         let mut head = Vec::new();
+        let (table, columns) = (plan.table(), plan.columns());
         let number = self.version.version.to_string();
         let labels = Labels { dataset: &self.slug, version: &number };
-        match self.output {
+        let encoder: Arc<dyn BatchEncoder + 't> = match self.output {
             Output::Text(format) => {
                 if format == Format::Csv {
-                    RowWriter::new(format, plan.table(), plan.columns())?.begin(&mut head);
+                    RowWriter::new(format, table, columns)?.begin(&mut head);
                     line.send(&head)?;
                 }
-                Ok((Printer::Text(format, Arc::default()), Tally::default()))
+                return Ok(Printer::Text(format, Arc::default()));
             }
-            Output::Arrow => {
-                let encoder = ArrowEncoder::new(plan.table(), plan.columns(), labels, plan.limit())?;
-                encoder.begin(&mut head)?;
-                line.send(&head)?;
-                Ok((Printer::Arrow(Arc::new(encoder)), Tally::default()))
-            }
-            Output::Xlsx => {
-                let encoder = XlsxEncoder::new(plan.table(), plan.columns(), labels)?;
-                let tally = encoder.begin(&mut head);
-                line.send(&head)?;
-                Ok((Printer::Xlsx(Arc::new(encoder)), tally))
-            }
-        }
+            Output::Arrow => Arc::new(ArrowEncoder::new(table, columns, labels, plan.limit())?),
+            Output::Xlsx => Arc::new(XlsxEncoder::new(table, columns, labels)?),
+        };
+        encoder.begin(&mut head)?;
+        line.send(&head)?;
+        Ok(Printer::Batches(encoder))
     }
 
     /// Settles all rows and reports the end.
@@ -189,7 +178,7 @@ struct Sent {
     passed: u64,
     /// The cursor behind the last row, where further rows exist.
     next_cursor: Option<String>,
-    /// The end of a workbook.
+    /// The end of an Arrow stream or a workbook.
     tail: Vec<u8>,
 }
 
@@ -276,8 +265,6 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     /// Rows of the next unit.
     size: usize,
     printer: Printer<'t>,
-    /// Facts on the rows that the end of a workbook states.
-    tally: Tally,
     /// Bytes sent so far.
     bytes: u64,
     last: Option<u32>,
@@ -316,9 +303,6 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
     fn take(&mut self, _: &RowUnit<'p, 't>, bytes: &[u8], progress: &Progress) -> Result<(), Break> {
         let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
         Break::if_over(reservation)?;
-        if let Some(packed) = progress.packed {
-            self.tally.add(packed);
-        }
         self.line.send_rows(bytes, &progress.marks, |rows| {
             let now = app.clock.now();
             version.note_cursor(now);
@@ -347,10 +331,9 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
     /// As many rows as `UNIT_BYTES` hold, going by those that were sent.
     fn rows_of_a_unit(&self) -> usize {
         let each = self.bytes.checked_div(self.line.sink.rows()).unwrap_or(0).max(1);
-        let most = match self.printer {
+        let most = match &self.printer {
             Printer::Text(..) => STREAM_ROWS_MAX,
-            Printer::Arrow(_) => ARROW_BATCH_ROWS_MAX,
-            Printer::Xlsx(_) => XLSX_UNIT_ROWS_MAX,
+            Printer::Batches(encoder) => encoder.rows_max(),
         };
         usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, most)
     }

@@ -6,7 +6,7 @@ use mercato_catalog::FormatError;
 use mercato_query::Plan;
 use mercato_query::render::limits::UNIT_BYTES_MAX;
 use mercato_query::render::{
-    ArrowEncoder, Combinations, Format, Progress, RowMark, RowWriter, Unit, XlsxEncoder, encode_some,
+    BatchEncoder, Combinations, Format, Progress, RowMark, RowWriter, Unit, encode_some,
 };
 
 /// Rows between two event ids of a stream.
@@ -26,12 +26,9 @@ pub(super) struct RowUnit<'p, 't> {
 /// The encoder of the rows of a stream.
 #[derive(Clone)]
 pub(super) enum Printer<'t> {
-    /// Text in a format.
     Text(Format, Arc<Combinations>),
-    /// Record batches behind a schema.
-    Arrow(Arc<ArrowEncoder<'t>>),
-    /// Deflated pieces of a sheet.
-    Xlsx(Arc<XlsxEncoder<'t>>),
+    /// Batches of Arrow or of a workbook.
+    Batches(Arc<dyn BatchEncoder + 't>),
 }
 
 impl Unit for RowUnit<'_, '_> {
@@ -39,15 +36,12 @@ impl Unit for RowUnit<'_, '_> {
         let rest = self.rows.get(done..).unwrap_or_default();
         match &self.printer {
             Printer::Text(format, combinations) => self.print(*format, combinations, rest, out),
-            Printer::Arrow(encoder) => {
-                let count = encoder.batch(rest, out)?;
-                Ok(Progress::by_batch(done, count, self.rows.len(), out.len()))
-            }
-            Printer::Xlsx(encoder) => {
-                let before = self.before.saturating_add(done as u64);
-                let (count, packed, _) = encoder.batch(rest, before, out)?;
-                let progress = Progress::by_batch(done, count, self.rows.len(), out.len());
-                Ok(Progress { packed: Some(packed), ..progress })
+            Printer::Batches(encoder) => {
+                let count = encoder.batch(rest, self.before.saturating_add(done as u64), out)?;
+                let rows = done.saturating_add(count);
+                // A batch can be read only as a whole.
+                let mark = RowMark { end: out.len(), rows: count };
+                Ok(Progress { rows, complete: rows >= self.rows.len(), marks: vec![mark] })
             }
         }
     }

@@ -7,7 +7,7 @@ use std::io;
 
 use serde::Serialize;
 
-use mercato_query::render::{ArrowEncoder, Format, Output};
+use mercato_query::render::{Format, Output};
 use mercato_web::ChunkSink;
 
 /// The announced trailers.
@@ -24,8 +24,8 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
-    /// Sends it. With `summary` it stands in the body too, as the last event, line or record. Arrow has its end mark and a
-    /// workbook its `tail`, which come only now, so that a stream that broke off never looks whole.
+    /// Sends it. With `summary` it stands in the body too, as the last event, line or record. `tail` is the end of an Arrow
+    /// stream or a workbook. It comes only now, so that one that broke off never looks whole.
     pub(super) fn say(
         &self,
         output: Output,
@@ -40,12 +40,7 @@ impl End<'_> {
         sink.trailer("X-Credits-Charged", self.credits_charged.to_string());
         match output {
             Output::Text(format) => sink.send(self.text(format, summary).as_bytes()),
-            Output::Arrow => {
-                let mut mark = Vec::new();
-                ArrowEncoder::end(&mut mark);
-                sink.send(&mark)
-            }
-            Output::Xlsx => sink.send(tail),
+            Output::Arrow | Output::Xlsx => sink.send(tail),
         }
     }
 

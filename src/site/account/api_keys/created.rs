@@ -3,7 +3,7 @@
 use crate::api::Incoming;
 use askama::Template;
 
-use super::keys::name;
+use super::key_view::name;
 use crate::site::account::area::{Area, Head, Tab};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
@@ -23,7 +23,6 @@ struct CreatedPage {
     keys: String,
 }
 
-/// The page.
 pub fn page(request: &Incoming, area: &Area, created: &CreatedKey) -> Result<Response, ApiError> {
     let key = created.plain.reveal();
     let page = CreatedPage {

@@ -4,8 +4,7 @@ use askama::Template;
 
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
-use super::key_view::{is_valid, limits, state};
-use super::keys::name;
+use super::key_view::{is_valid, limits, name, state};
 use super::once::{self, ONCE};
 use crate::api::{App, Incoming, from_books};
 use crate::site::account::area::{self, Area, Head, Tab};

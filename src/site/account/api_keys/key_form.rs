@@ -14,10 +14,8 @@ use mercato_base::clock::Moment;
 use mercato_ledger::limits::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
 use mercato_ledger::{Change, KeyLimits, LimitsChange};
 
-/// The fields.
 pub const FIELDS: [&str; 5] = ["label", "day", "month", DATASETS, "end"];
 
-/// The typed fields.
 #[derive(Default)]
 pub struct TypedKey {
     label: String,
@@ -27,7 +25,6 @@ pub struct TypedKey {
     end: String,
 }
 
-/// The faults, by field.
 #[derive(Default)]
 pub struct KeyFaults {
     label: Option<String>,
@@ -41,7 +38,6 @@ pub struct KeyFaults {
 
 /// A key that can be made.
 pub struct NewKey {
-    /// Its name.
     pub label: String,
     /// Its caps, datasets and end.
     pub limits: KeyLimits,

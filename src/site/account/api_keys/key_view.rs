@@ -10,6 +10,11 @@ use crate::site::words::fill;
 use mercato_base::clock::Moment;
 use mercato_ledger::{CapPeriod, KeyView};
 
+/// The shown name of a key: its label, or else its first characters.
+pub fn name(key: &KeyView) -> String {
+    if key.label.is_empty() { format!("{}…", key.prefix) } else { key.label.clone() }
+}
+
 /// Whether a key is accepted at a moment.
 pub fn is_valid(key: &KeyView, now: Moment) -> bool {
     key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
-use super::key_view::{is_valid, limits, state};
+use super::key_view::{is_valid, limits, name, state};
 use super::once::{self, ONCE};
 use crate::api::{App, Incoming, from_books};
 use crate::limits::site::ACCOUNT_LINES_MAX;
@@ -41,11 +41,6 @@ struct KeyLine {
     state: String,
     url: String,
     manage: String,
-}
-
-/// The shown name of a key: its label, or else its first characters.
-pub fn name(key: &KeyView) -> String {
-    if key.label.is_empty() { format!("{}…", key.prefix) } else { key.label.clone() }
 }
 
 /// The list.

@@ -9,7 +9,6 @@ use crate::site::account::area::Area;
 use mercato_ledger::{CreatedKey, KEY_RANDOM_BYTES, PlainKey};
 use mercato_web::{ApiError, Response, random_bytes};
 
-/// Name of the field.
 pub const ONCE: &str = "once";
 /// Hexadecimal digits of the text.
 const DIGITS: usize = 64;

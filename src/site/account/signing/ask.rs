@@ -1,6 +1,6 @@
 //! A sentence that names the contact of the site, with a link where it has one; and the ways that lead to it.
 
-use super::sign_in::linking_on;
+use super::next::linking_on;
 use crate::api::App;
 use crate::site::account::words::AccountWords;
 use crate::site::frame::Link;
@@ -12,7 +12,6 @@ pub struct Ask {
     pub before: String,
     /// The contact.
     pub link: Option<Link>,
-    /// Behind it.
     pub behind: String,
 }
 

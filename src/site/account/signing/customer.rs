@@ -11,9 +11,7 @@ use mercato_ledger::{AccountHandle, Login, Plan, SessionHandle};
 pub struct Customer {
     /// By which they are signed in.
     pub session: SessionHandle,
-    /// Their account.
     pub account: AccountHandle,
-    /// Their login.
     pub login: Arc<Login>,
 }
 

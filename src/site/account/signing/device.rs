@@ -1,11 +1,11 @@
 //! The cookie by which a device on which somebody signed in before is recognised, so that wrong passwords of others do not lock
 //! its owner out. It opens nothing by itself.
 
-use crate::access::device_mark;
 use crate::api::Incoming;
 use crate::site::cookies;
 use crate::site::visit::Visit;
 use mercato_ledger::Login;
+use mercato_people::device_mark;
 use mercato_web::{ApiError, random_bytes};
 
 /// How long a browser keeps the cookie.

@@ -16,7 +16,6 @@ use mercato_ledger::{Email, Ledger, Login, TokenPurpose};
 use mercato_people::mail::Letter;
 
 words! {
-    /// The words of mails.
     struct MailWords {
         confirm_subject: "Confirm your address at {}", "Conferma il tuo indirizzo su {}";
         confirm: "Someone signed up at {} with this address. If it was you, confirm the address here:\n\n{}\n\nThe link works once, within two days. If it was not you, ignore this e-mail.",

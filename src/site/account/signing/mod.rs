@@ -6,6 +6,7 @@ pub mod customer;
 pub mod device;
 pub mod forgot;
 pub mod mails;
+mod next;
 pub mod password;
 pub mod reset;
 pub mod same_origin;

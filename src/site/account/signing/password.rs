@@ -1,18 +1,17 @@
 //! The new password of a form, and the outcome of comparing and hashing passwords.
 
-use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
 use crate::api::App;
-use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 use crate::limits::api::RETRY_AFTER_BUSY_SECONDS;
 use crate::site::account::form_view::Input;
 use crate::site::account::words::AccountWords;
 use crate::site::words::fill;
 use mercato_ledger::{Email, PasswordHash};
+use mercato_people::limits::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
+use mercato_people::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
 use mercato_web::{ApiError, random_bytes};
 
 /// Why a form with a password comes back.
 pub struct Refused {
-    /// The status.
     pub status: u16,
     /// The message.
     pub text: String,

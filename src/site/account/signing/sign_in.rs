@@ -10,26 +10,23 @@ use super::ask::{LostWay, SignUpWay};
 use super::customer;
 use super::device;
 use super::mails::{self, Purpose};
+use super::next::{NEXT, leading_on, target};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
-use crate::access::SignInRefusal;
 use crate::api::{App, Incoming, from_books};
-use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
-use crate::site::url::Url;
 use crate::site::visit::Visit;
 use mercato_base::clock::Moment;
 use mercato_ledger::{BooksError, Email, EndSession, Login, LoginError, PlainToken};
+use mercato_people::SignInRefusal;
 use mercato_web::{ApiError, Response, random_bytes};
 
-/// Name of the parameter that says where a sign-in leads.
-pub const NEXT: &str = "next";
 const NOTICES: [Done; 7] = [
     Done::SignedUp,
     Done::SignedUpByMail,
@@ -139,27 +136,6 @@ fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToke
         Err(LoginError::Books(error @ BooksError::Unavailable { .. })) => Err(from_books(error)),
         Err(_) => Ok(None),
     }
-}
-
-/// The page behind a sign-in: always one of this site.
-fn target(visit: &Visit, next: &str) -> Url {
-    let short = (next.len() <= NEXT_BYTES_MAX).then_some(next);
-    short.and_then(|next| visit.own_page(next)).unwrap_or_else(|| visit.link("/account"))
-}
-
-/// Whether a page may be asked for by an address that is carried on.
-fn is_carried(next: &str) -> bool {
-    (1..=NEXT_BYTES_MAX).contains(&next.len())
-}
-
-/// A form that carries on the address behind the sign-in.
-pub fn leading_on(form: FormView, next: &str) -> FormView {
-    if is_carried(next) { form.hidden(NEXT, next) } else { form }
-}
-
-/// A link that carries it on.
-pub fn linking_on(page: &Url, next: &str) -> Url {
-    if is_carried(next) { page.with(NEXT, next) } else { page.clone() }
 }
 
 fn page(

@@ -4,9 +4,10 @@ use askama::Template;
 
 use super::ask::Ask;
 use super::mails::{self, Purpose};
+use super::next::{NEXT, leading_on, linking_on};
 use super::password::{self, Refused};
 use super::same_origin;
-use super::sign_in::{NEXT, leading_on, linking_on, with_status};
+use super::sign_in::with_status;
 use crate::api::{App, Incoming, from_books};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;

@@ -1,4 +1,4 @@
-//! Conditions of a view, written as filters of the API.
+//! Conditions of a view, as the address of a page has them.
 //!
 //! Selects the tests by the type of a column; the query engine parses the literals. A condition that cannot be applied keeps
 //! its place with its fault, because a view without it holds other rows than were asked for.
@@ -9,6 +9,7 @@ use mercato_base::words::is_number;
 use mercato_catalog::{ColumnKind, ColumnMeta, FormatError, Table};
 use mercato_query::WorkLimit;
 
+use super::filters::Applied;
 use super::view::is_refused;
 
 /// Conditions of one view.
@@ -141,7 +142,6 @@ impl Condition {
         Some(Self { name: name.to_owned(), column: Some(column), code, value })
     }
 
-    /// Its column.
     pub(super) fn meta<'t>(&self, table: &'t Table) -> Option<&'t ColumnMeta> {
         table.columns().get(self.column?)
     }
@@ -180,7 +180,7 @@ impl Condition {
     pub(super) fn applied(&self, table: &Table) -> Option<Applied> {
         let (meta, test) = (self.meta(table)?, self.test(table)?);
         let (name, literal) = (self.name.clone(), self.literal(meta, test));
-        Some(Applied { name, column: self.column?, test, literal })
+        Some(Applied { name, column: self.column?, is_pattern: test.is_pattern(), literal })
     }
 
     /// A value that does not fit its column stays a text, so that the API refuses it.
@@ -194,15 +194,6 @@ impl Condition {
             other => Json::Object(vec![(other.code().to_owned(), value_of(&self.value, meta.kind))]),
         }
     }
-}
-
-/// A condition as a filter.
-#[derive(Debug, Clone)]
-pub(super) struct Applied {
-    pub(super) name: String,
-    pub(super) column: usize,
-    pub(super) test: Test,
-    pub(super) literal: Json,
 }
 
 /// A column by its name.
@@ -225,26 +216,6 @@ fn value_of(value: &str, kind: ColumnKind) -> Json {
     }
 }
 
-/// The filters of the API for these conditions. One that stands alone for its column is written under the column's name;
-/// where a column has several, each is a member of `$and`.
-pub(super) fn filters(conditions: &[Applied]) -> Json {
-    let repeats = conditions
-        .iter()
-        .enumerate()
-        .any(|(place, one)| conditions.iter().take(place).any(|earlier| earlier.name == one.name));
-    let member = |one: &Applied| (escaped(&one.name), one.literal.clone());
-    if repeats {
-        let parts = conditions.iter().map(|condition| Json::Object(vec![member(condition)])).collect();
-        return Json::Object(vec![("$and".to_owned(), Json::List(parts))]);
-    }
-    Json::Object(conditions.iter().map(member).collect())
-}
-
-/// A column whose name begins with `$` is no connective.
-fn escaped(name: &str) -> String {
-    if name.starts_with('$') { format!("${name}") } else { name.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,22 +228,5 @@ mod tests {
         assert_eq!(value_of(long, decimal), Json::Text(long.to_owned()));
         assert_eq!(value_of(long, ColumnKind::Float), Json::Number(long.to_owned()));
         assert_eq!(value_of("abc", ColumnKind::Float), Json::Text("abc".to_owned()));
-    }
-
-    #[test]
-    fn keeps_all_conditions_of_column() {
-        let number = |text: &str| Json::Number(text.to_owned());
-        let above = Json::Object(vec![("gte".to_owned(), number("1"))]);
-        let below = Json::Object(vec![("lt".to_owned(), number("9"))]);
-        let one = |name: &str, literal: &Json| Applied {
-            name: name.to_owned(),
-            column: 0,
-            test: Test::Equal,
-            literal: literal.clone(),
-        };
-        let single = filters(&[one("a", &above), one("$b", &number("2"))]);
-        assert_eq!(single.line(), r#"{"a": {"gte": 1}, "$$b": 2}"#);
-        let several = filters(&[one("a", &above), one("a", &below)]);
-        assert_eq!(several.line(), r#"{"$and": [{"a": {"gte": 1}}, {"a": {"lt": 9}}]}"#);
     }
 }

@@ -6,6 +6,7 @@
 
 pub(super) mod address;
 mod conditions;
+mod filters;
 mod form;
 mod hints;
 mod notation;
@@ -267,7 +268,6 @@ fn notes(opened: &Opened<'_>, count: Option<Count>) -> Vec<String> {
     pages.into_iter().chain(streams).collect()
 }
 
-/// The view as commands.
 fn commands(opened: &Opened<'_>, view: &View, count: Count) -> Vec<Snippet> {
     let (words, slug, base) = (opened.words, opened.dataset.slug(), opened.visit.base());
     let rows = match count {

@@ -79,7 +79,6 @@ impl Running {
 /// Rows of a view that the customer has paid for within a day.
 #[derive(Clone, Copy)]
 enum PaidRows {
-    /// All of them.
     All,
     /// So many of them.
     Some(u64),

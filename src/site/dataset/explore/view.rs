@@ -7,7 +7,7 @@ use crate::site::snippets::Json;
 use mercato_catalog::{FormatError, Table};
 use mercato_query::{QueryError, QueryRequest, Selections, Stop, WorkLimit};
 
-use super::conditions::{Applied, filters};
+use super::filters::{Applied, filters};
 
 /// The order of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,6 @@ pub(super) struct View {
 /// How many rows a view has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// The exact number.
     Exact(u64),
     /// More than are counted for everybody.
     Many {
@@ -163,7 +162,7 @@ fn searched_texts(table: &Table, conditions: &[Applied]) -> u64 {
 /// For each pattern, the entries of its column's dictionary, in which a plan looks for it; nothing where each row has a text of
 /// its own.
 fn patterns<'c>(table: &'c Table, conditions: &'c [Applied]) -> impl Iterator<Item = Option<u64>> + 'c {
-    let patterns = conditions.iter().filter(|condition| condition.test.is_pattern());
+    let patterns = conditions.iter().filter(|condition| condition.is_pattern);
     patterns.filter_map(|condition| {
         let entries = table.columns().get(condition.column)?.entries;
         Some((entries > 0).then_some(entries.into()))

@@ -17,7 +17,6 @@ pub struct OperatorLine {
 }
 
 impl OperatorLine {
-    /// An entry as text.
     pub fn of(operator: &OperatorVisit, entry: &Entry) -> Self {
         Self {
             line: EntryLine::of(&operator.visit, operator.common, entry),

@@ -9,7 +9,8 @@ use askama::Template;
 use entries::OperatorLine;
 
 use super::forms::{Forms, Refused};
-use super::key::{KeyLine, key_fields};
+use super::key::KeyLine;
+use super::limits;
 use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::api::{App, Incoming};
@@ -28,7 +29,6 @@ use mercato_web::{ApiError, ErrorKind, Response};
 
 /// Days of the usage that the page shows.
 const USAGE_DAYS: u32 = 30;
-/// Entries of one page.
 const ENTRIES_PER_PAGE: usize = 20;
 /// Datasets of the usage that the page shows.
 const USAGE_LINES_MAX: usize = 20;
@@ -146,7 +146,7 @@ pub fn page(
             .iter()
             .rev()
             .take(OPERATOR_LINES_PER_PAGE)
-            .map(|key| KeyLine::of(app, operator, key, now))
+            .map(|key| KeyLine::new(app, operator, key, now))
             .collect(),
         more_keys: (more > 0).then(|| fill(operator.common.and_more, more)),
         entries: pages.entries.iter().map(|entry| OperatorLine::of(operator, entry)).collect(),
@@ -223,7 +223,7 @@ impl OpenForms {
                 .input(field(BUY, "cents", "number", words.cents).hint(words.cents_hint))
                 .input(field(BUY, "reference", "text", words.reference).hint(words.reference_hint))
                 .input(field(BUY, "note", "text", words.note).hint(words.note_hint)),
-            key: key_fields(
+            key: limits::add_fields(
                 forms.form(KEY, words.create_key).input(field(KEY, "label", "text", words.label)),
                 words,
                 datasets,

@@ -12,7 +12,7 @@ const ACCOUNT: &str = "/operator/accounts/acc_1";
 #[track_caller]
 fn command(site: &Site, command: &Value) -> Value {
     let token = format!("Bearer {}", site.admin_token());
-    let ask = Ask::post("/admin/v1/orders", &command.to_string()).header("Authorization", &token);
+    let ask = Ask::post("/admin/v1/commands", &command.to_string()).header("Authorization", &token);
     let answer = exchange(site.admin_address(), &ask);
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["data"].clone()
@@ -20,7 +20,7 @@ fn command(site: &Site, command: &Value) -> Value {
 
 /// The entries of the books, without what differs between two of the same.
 fn entries(site: &Site) -> Vec<Value> {
-    let all = command(site, &json!({"order": "readEntries", "first": 1, "limit": 1000}));
+    let all = command(site, &json!({"command": "readEntries", "first": 1, "limit": 1000}));
     let mut entries = all["entries"].as_array().unwrap().clone();
     for entry in &mut entries {
         for differing in ["sequence", "at", "balance"] {
@@ -36,8 +36,8 @@ fn leaves_same_entries_as_commands() {
     let operator = Operator::signed_in(&site);
     let created = operator.fill_in("/operator/accounts", "create", &[("name", "By page")]);
     check_done(&created, "/operator/accounts/acc_1?done=created");
-    command(&site, &json!({"order": "createAccount", "name": "By page"}));
-    let accounts = command(&site, &json!({"order": "listAccounts"}))["accounts"].clone();
+    command(&site, &json!({"command": "createAccount", "name": "By page"}));
+    let accounts = command(&site, &json!({"command": "listAccounts"}))["accounts"].clone();
     assert_eq!((&accounts[0]["name"], &accounts[1]["name"]), (&"By page".into(), &"By page".into()));
 
     let granted = operator.fill_in(ACCOUNT, "grant", &[("credits", "70"), ("note", "welcome")]);
@@ -52,12 +52,12 @@ fn leaves_same_entries_as_commands() {
         &operator.fill_in(ACCOUNT, "buy", &[("credits", "3")]),
         "/operator/accounts/acc_1?done=bought",
     );
-    command(&site, &json!({"order": "grantCredits", "account": "acc_2", "credits": 70, "note": "welcome"}));
-    let invoice = json!({"order": "buyCredits", "account": "acc_2", "credits": 1000, "cents": 450,
+    command(&site, &json!({"command": "grantCredits", "account": "acc_2", "credits": 70, "note": "welcome"}));
+    let invoice = json!({"command": "buyCredits", "account": "acc_2", "credits": 1000, "cents": 450,
         "reference": "INV-8", "note": "bank"});
     command(&site, &invoice);
-    command(&site, &json!({"order": "buyCredits", "account": "acc_2", "credits": 3}));
-    let (by_page, by_order): (Vec<Value>, Vec<Value>) =
+    command(&site, &json!({"command": "buyCredits", "account": "acc_2", "credits": 3}));
+    let (by_page, by_command): (Vec<Value>, Vec<Value>) =
         entries(&site).into_iter().partition(|entry| entry["account"] == "acc_1");
     let plain = |entry: &Value| {
         let mut entry = entry.clone();
@@ -66,7 +66,10 @@ fn leaves_same_entries_as_commands() {
         let id = entry.as_object_mut().unwrap().remove("requestId").unwrap();
         (entry, id.as_str().unwrap().starts_with("INV-"))
     };
-    assert_eq!(by_page.iter().map(plain).collect::<Vec<_>>(), by_order.iter().map(plain).collect::<Vec<_>>());
+    assert_eq!(
+        by_page.iter().map(plain).collect::<Vec<_>>(),
+        by_command.iter().map(plain).collect::<Vec<_>>()
+    );
     assert_eq!((by_page.len(), &by_page[1]["requestId"]), (3, &"INV-7".into()));
 
     let again = operator.fill_in(
@@ -169,7 +172,7 @@ fn creates_limits_rotates_and_revokes_keys() {
         &operator.fill_in("/operator/keys/key_2", "limit", &limits),
         "/operator/keys/key_2?done=limited",
     );
-    let shown = command(&site, &json!({"order": "listKeys", "account": "acc_1"}))["keys"][1].clone();
+    let shown = command(&site, &json!({"command": "listKeys", "account": "acc_1"}))["keys"][1].clone();
     assert_eq!(
         shown["limits"],
         json!({"creditsPerDay": null, "creditsPerMonth": 500, "datasets": ["cities"]})

@@ -92,7 +92,7 @@ fn names_counts_and_faults_on_overview() {
         broken.join("versions/1.0.0.mcol"),
     )
     .unwrap();
-    assert_eq!(operator.fill_in("/operator/publications", "look", &[]).status, 303);
+    assert_eq!(operator.fill_in("/operator/publications", "scan", &[]).status, 303);
     let page = operator.open("/operator");
     assert!(page.one("main .notice.warn").line().contains("1 datasets or versions have faults"));
     let faulty = operator.open("/operator/datasets?which=faulty");

@@ -21,7 +21,7 @@ const FORMS: [(&str, &[(&str, &str)]); 12] = [
     ("/operator/keys/key_1", &[("action", "rotate"), ("grace", "0")]),
     ("/operator/keys/key_1", &[("action", "revoke"), ("confirm", "yes")]),
     ("/operator/datasets/cities", &[("action", "withdraw"), ("confirm", "yes")]),
-    ("/operator/publications", &[("action", "look")]),
+    ("/operator/publications", &[("action", "scan")]),
 ];
 
 /// The form with a number of its own.
@@ -170,7 +170,7 @@ fn refuses_cross_site_forms_without_effect() {
         &[("Origin", "http://mercato.test:80")],
     ];
     for (place, headers) in own.into_iter().enumerate() {
-        let fields = form(place, &[("action", "look")]);
+        let fields = form(place, &[("action", "scan")]);
         let ask = bare_form("/operator/publications", &borrowed(&fields));
         let ask = headers.iter().fold(ask, |ask, (name, value)| ask.header(name, value));
         assert_eq!(operator.send(ask).status, 303, "{headers:?}");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mercato_tools::convert::convert;
 
 use crate::cli::{names, refused};
+use crate::convert::corrupt::step;
 use crate::convert::files::isolated;
 use crate::convert::raw_parquet::{Chunk, dictionary_page, encoded_page, file, page, values};
 use crate::convert::read_back::{converted, refusal};
@@ -154,13 +155,13 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut u64) {
 
 #[test]
 fn handles_mutated_page_headers_at_once() {
-    const MUTATIONS: u64 = 3_000;
+    let mutations = 3_000 / step() as u64;
     let list = [[0xa9, 0x37].as_slice(), &[0; 24]].concat();
     let seeds = [&[][..], &list, &[0xab, 1, 0x58, 2, 1, b'x'], &[0xac, 0x15, 2, 0x18, 1, b'a', 0]];
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in.parquet"), folder.path().join("out.mcol"));
     let mut refused = 0;
-    for number in 0..MUTATIONS {
+    for number in 0..mutations {
         let mut pages = page(3, &values(3), seeds[number as usize % seeds.len()]);
         let mut random = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mutate(&mut pages, &mut random);
@@ -173,7 +174,7 @@ fn handles_mutated_page_headers_at_once() {
         assert!(begun.elapsed() < AT_ONCE, "mutation {number} took {:?}: {pages:02x?}", begun.elapsed());
         assert_eq!(names(folder.path()), ["in.parquet"], "mutation {number}");
     }
-    assert!(0 < refused && refused < MUTATIONS, "{refused} of {MUTATIONS} refused");
+    assert!(0 < refused && refused < mutations, "{refused} of {mutations} refused");
 }
 
 /// Whether a process has handlers of SIGINT and SIGTERM, or has ended.

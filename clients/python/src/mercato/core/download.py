@@ -1,4 +1,5 @@
-"""A whole version as a file: resumed by range, also by a later call, and checked before it gets its name."""
+"""A whole version as a file, checked before it gets its name. It is resumed by range, also by a later call; a file without
+ranges begins anew, and is paid once under its key."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ FORMATS = {".csv": "csv", ".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjso
 CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 Report = Callable[[int, int], None]
-"""Is told the bytes that are there and the bytes of the whole."""
+"""Is told the bytes that are there and the bytes of the whole; 0 where nobody knows those."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def download(core: Core, job: Job, report: Report) -> Steps[Download]:
     wanted = Wanted(job.source, job.slug, version, job.format)
     partial: PartialFile = yield Work(lambda: PartialFile.open(job.path, wanted, job.idempotency_key or core.new_key()))
     try:
-        resumed_at = partial.length
+        resumed_at = partial.resumable_bytes
         charged: int | None = None
         patience = Patience(core)
         while not partial.is_complete:
@@ -91,8 +92,8 @@ def _answer(core: Core, partial: PartialFile) -> Steps[Answer]:
     """The head of the whole file, or of the rest that is missing."""
     wanted = partial.wanted
     headers = {"Idempotency-Key": partial.key, "Accept-Encoding": "identity"}
-    if partial.length:
-        headers["Range"] = f"bytes={partial.length}-"
+    if partial.resumable_bytes:
+        headers["Range"] = f"bytes={partial.resumable_bytes}-"
         if partial.announced.etag:
             headers["If-Match"] = partial.announced.etag
     query = {"format": wanted.format, "version": wanted.version}
@@ -115,13 +116,13 @@ def _check(answer: Answer, partial: PartialFile) -> None:
         raise UnexpectedAnswer(f"the answer is of version {version}, and {partial.wanted.version} was asked for")
     if headers.get("Content-Encoding", "identity") != "identity":
         raise UnexpectedAnswer("the file is encoded, although it was asked for as it is")
-    if partial.length == 0:
+    if not partial.resumable_bytes:
         if answer.status != 200:
             raise UnexpectedAnswer(f"the status is {answer.status}, and the whole file was asked for")
-        length = headers.get("Content-Length", "")
-        if not length.isdigit():
+        length: str | None = headers.get("Content-Length")
+        if length is None and headers.get("Accept-Ranges") != "none":
             raise UnexpectedAnswer("the length of the file is not announced")
-        partial.begin(Announced(int(length), headers.get("ETag", ""), headers.get("Repr-Digest")))
+        partial.begin(Announced(int(length) if length else None, headers.get("ETag", ""), headers.get("Repr-Digest")))
         return
     found = CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
     if answer.status != 206 or found is None:
@@ -132,9 +133,10 @@ def _check(answer: Answer, partial: PartialFile) -> None:
 
 
 def _receive(answer: Answer, partial: PartialFile, report: Report) -> Steps[None]:
-    report(partial.length, partial.announced.bytes)
+    report(partial.length, partial.announced.bytes or 0)
     while piece := (yield Read(answer)):
         yield Work(functools.partial(partial.append, piece))
-        report(partial.length, partial.announced.bytes)
+        report(partial.length, partial.announced.bytes or 0)
+    partial.end()
     if not partial.is_complete:
         raise ConnectionError(f"the file ended after {partial.length} of {partial.announced.bytes} bytes")

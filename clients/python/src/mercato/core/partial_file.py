@@ -35,7 +35,8 @@ class Wanted:
 class Announced:
     """The server's facts of the whole file."""
 
-    bytes: int
+    bytes: int | None
+    """None where the length is known at the end, and parts cannot be had."""
     etag: str
     digest: str | None
     """`Repr-Digest`, which small files have."""
@@ -49,6 +50,7 @@ class PartialFile:
         self.wanted = wanted
         self.key = key
         self.length = 0
+        self._is_ended = False
         self._announced = announced
         self._file = file
         self._hash = hashlib.sha256()
@@ -81,13 +83,23 @@ class PartialFile:
         return self._announced or Announced(0, "", None)
 
     @property
+    def resumable_bytes(self) -> int:
+        """Bytes behind which the rest can be asked for."""
+        return self.length if self.announced.bytes is not None else 0
+
+    @property
     def is_complete(self) -> bool:
         """Whether all bytes are there."""
-        return self._announced is not None and self.length >= self._announced.bytes
+        if self._announced is None:
+            return False
+        return self._is_ended if self._announced.bytes is None else self.length >= self._announced.bytes
 
     def begin(self, announced: Announced) -> None:
-        """Notes what the file will be, before its first byte."""
+        """Notes what the file will be, before its first byte. Bytes of an earlier try go."""
         self._announced = announced
+        self._file.seek(0)
+        self._file.truncate()
+        self._hash, self.length = hashlib.sha256(), 0
         note = {"key": self.key, "wanted": asdict(self.wanted), "announced": asdict(announced)}
         names(self.path)[1].write_text(json.dumps(note))
 
@@ -96,6 +108,10 @@ class PartialFile:
         self._file.write(piece)
         self._hash.update(piece)
         self.length += len(piece)
+
+    def end(self) -> None:
+        """Notes that an answer ended properly."""
+        self._is_ended = True
 
     def finish(self) -> str:
         """Checks the file and gives it its name, unless something else got that meanwhile. Returns its SHA-256."""
@@ -115,8 +131,9 @@ class PartialFile:
         return self._hash.hexdigest()
 
     def _compare(self, on_disk: int) -> None:
-        if not self.length == on_disk == self.announced.bytes:
-            raise IntegrityError(f"{self.path}: {on_disk} bytes, and the server announced {self.announced.bytes}")
+        wanted = self.length if self.announced.bytes is None else self.announced.bytes
+        if not self.length == on_disk == wanted:
+            raise IntegrityError(f"{self.path}: {on_disk} bytes, and the server announced {wanted}")
         found = SHA256.search(self.announced.digest or "")
         if found and base64.b64decode(found[1]) != self._hash.digest():
             raise IntegrityError(f"{self.path}: SHA-256 is {self._hash.hexdigest()}, and the server announced another")

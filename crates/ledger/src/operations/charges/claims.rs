@@ -48,7 +48,6 @@ impl Operation for PaidAmong<'_> {
 /// Whether an idempotency key has paid already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claimed {
-    /// It is new.
     No,
     /// The same request has paid.
     Yes,
@@ -157,7 +156,7 @@ impl State {
         let account = request.account.id();
         let is_known = self.remembered_among(account, std::slice::from_ref(claim), request.at)?.is_some();
         let before = if is_known { self.paid_rows(account, claim)? } else { 0 };
-        let paid = before.saturating_add(cost);
+        let paid = before + cost;
         let key = key_space::claim(account, &claim.key);
         let previous = self.get(&key)?;
         let paid_rows = Some(if paid >= request.rows { WHOLE } else { paid });

@@ -47,35 +47,44 @@ impl Operation for Caps {
 impl State {
     /// Counts a response.
     pub fn count_usage(&mut self, given: &Undo) -> Result<(), BooksError> {
-        self.change_usage(given, Usage::add, u64::saturating_add)
+        self.change_usage(given, Usage::plus, u64::checked_add)
     }
 
     /// Takes back a counted response.
     pub fn discount_usage(&mut self, given: &Undo) -> Result<(), BooksError> {
-        self.change_usage(given, Usage::subtract, u64::saturating_sub)
+        self.change_usage(given, Usage::minus, u64::checked_sub)
     }
 
     fn change_usage(
         &mut self,
         given: &Undo,
-        change: fn(&mut Usage, Usage),
-        change_spent: fn(u64, u64) -> u64,
+        change: fn(Usage, Usage) -> Option<Usage>,
+        change_spent: fn(u64, u64) -> Option<u64>,
     ) -> Result<(), BooksError> {
         let day = given.at.day();
         let line = key_space::usage(given.account, day, given.key, &given.dataset);
-        let mut usage: Usage = self.read(&line)?.unwrap_or_default();
-        change(&mut usage, Usage { requests: 1, rows: given.rows, credits: given.credits });
-        self.add_spent(given.key, day, |spent| change_spent(spent, given.credits));
+        let counted: Usage = self.read(&line)?.unwrap_or_default();
+        let usage = change(counted, Usage { requests: 1, rows: given.rows, credits: given.credits });
+        let spent = self.change_spent(given.key, day, |spent| change_spent(spent, given.credits));
+        let (Some(usage), Some(())) = (usage, spent) else {
+            return Err(self.fail_damaged(format!("the usage of {} on {day} does not add up", given.account)));
+        };
         self.written.changes.put(line, usage.encode());
         Ok(())
     }
 
-    fn add_spent(&mut self, key: Option<KeyId>, day: UtcDay, change: impl FnOnce(u64) -> u64) {
+    fn change_spent(
+        &mut self,
+        key: Option<KeyId>,
+        day: UtcDay,
+        change: impl FnOnce(u64) -> Option<u64>,
+    ) -> Option<()> {
         let spent = key.and_then(|key| self.spent_by_key.get_mut(&key));
         if let Some(spent) = spent.filter(|spent| spent.month == day.start().month()) {
             let sum = spent.by_day.entry(day).or_default();
-            *sum = change(*sum);
+            *sum = change(*sum)?;
         }
+        Some(())
     }
 
     /// Refuses a price above a cap of the key. Credits of its open reservations count as spent.
@@ -118,7 +127,7 @@ impl State {
         let standing = |(period, cap, spent): (CapPeriod, u64, u64)| CapStanding {
             period,
             cap,
-            spent: spent.saturating_add(held),
+            spent: spent + held,
             resets_at: period.end(at),
         };
         Ok(caps.map(standing).collect())
@@ -162,7 +171,7 @@ impl State {
                 {
                     let usage = self.decoded(Usage::decode(value))?;
                     let sum: &mut u64 = all.entry(of).or_default().entry(day).or_default();
-                    *sum = sum.saturating_add(usage.credits);
+                    *sum += usage.credits;
                 }
             }
             match page.last() {

@@ -36,7 +36,6 @@ pub struct PayCheckout {
 pub enum PaidCheckout {
     /// The credits were given.
     Granted {
-        /// To this account.
         account: AccountId,
         /// So many.
         credits: u64,
@@ -56,7 +55,6 @@ pub enum Contradiction {
     /// A field is another one.
     #[error("{field}: {requested} was asked for, {reported} was told")]
     Differs {
-        /// The field.
         field: &'static str,
         /// Its value in the checkout.
         requested: String,
@@ -65,10 +63,7 @@ pub enum Contradiction {
     },
     /// The checkout was paid by another payment.
     #[error("the checkout was paid before, by {payment}")]
-    PaidBefore {
-        /// That payment.
-        payment: String,
-    },
+    PaidBefore { payment: String },
     /// The payment has paid for something else.
     #[error("the payment has paid for something else")]
     PaymentUsed,

@@ -25,7 +25,6 @@ fn find(books: &State, id: KeyId) -> Result<&KeyRecord, BooksError> {
     books.keys.get(&id).ok_or_else(|| unknown(id))
 }
 
-/// The key, which changes.
 fn change(books: &mut State, id: KeyId) -> Result<&mut KeyRecord, BooksError> {
     let key = books.keys.get_mut(&id).ok_or_else(|| unknown(id))?;
     books.changed_keys.insert(id);

@@ -18,7 +18,6 @@ use crate::operations::charges::ANSWER_FAILED;
 use crate::request::Receipt;
 use mercato_database::Trouble;
 
-/// Jobs of one batch.
 pub const BATCH_JOBS_MAX: usize = 512;
 
 /// Carries out jobs until the queue is closed and empty.

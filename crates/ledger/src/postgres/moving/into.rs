@@ -21,7 +21,6 @@ use crate::moving::{Item, MoveError, Take, Target};
 use crate::state::Account;
 use mercato_database::{Connection, DatabaseAddress, migrate};
 
-/// Rows of one statement.
 const ROWS_PER_STATEMENT_MAX: usize = 4_096;
 /// The server under which the requests of the day are counted on.
 const NO_SERVER: i64 = 0;

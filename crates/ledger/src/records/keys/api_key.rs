@@ -65,7 +65,6 @@ impl KeyHash {
         KeyHash(bytes)
     }
 
-    /// The bytes.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

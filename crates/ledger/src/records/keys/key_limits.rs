@@ -27,7 +27,6 @@ pub enum Change<T> {
     /// It stays as it is.
     #[default]
     Keep,
-    /// It is lifted.
     Lift,
     /// It is this from now on.
     Set(T),

@@ -13,25 +13,20 @@ use mercato_base::clock::Moment;
 /// A key as it is kept.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct KeyRecord {
-    /// Its id.
     pub id: KeyId,
     /// The owner's account.
     pub account: AccountId,
-    /// Its hash.
     pub hash: KeyHash,
     /// Its first characters.
     pub prefix: String,
     /// The owner's label.
     pub label: String,
-    /// When it was created.
     pub created_at: Moment,
     /// When it was last used; written lazily.
     pub last_used_at: Option<Moment>,
     /// When it ends, if it was rotated.
     pub expires_at: Option<Moment>,
-    /// When it was revoked.
     pub revoked_at: Option<Moment>,
-    /// Its limits.
     pub limits: KeyLimits,
 }
 

@@ -19,7 +19,6 @@ pub struct Login {
     pub email: Email,
     /// The hash of the password.
     pub password: PasswordHash,
-    /// When it was created.
     pub created_at: Moment,
     /// When its owner showed that mail to the address arrives.
     pub confirmed_at: Option<Moment>,

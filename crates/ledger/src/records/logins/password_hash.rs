@@ -20,7 +20,6 @@ pub struct PasswordHash(String);
 pub struct NotAPasswordHash;
 
 impl PasswordHash {
-    /// The PHC string.
     pub fn phc(&self) -> &str {
         &self.0
     }

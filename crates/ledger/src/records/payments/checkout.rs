@@ -27,13 +27,11 @@ pub struct CheckoutId {
 /// A checkout as it is kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Checkout {
-    /// Its id.
     pub id: CheckoutId,
     /// The account that receives the credits.
     pub account: AccountId,
     /// The payment provider.
     pub provider: String,
-    /// The credits.
     pub credits: u64,
     /// Their price. It never changes.
     pub price: Price,
@@ -60,7 +58,6 @@ pub struct Paid {
     pub payment: String,
     /// The entry that gave the credits.
     pub sequence: u64,
-    /// When.
     pub at: Moment,
 }
 
@@ -73,7 +70,6 @@ pub enum CheckoutState {
     Lapsed,
     /// The customer gave it up. A payment that still comes counts.
     Cancelled,
-    /// It was paid.
     Paid,
     /// It was paid, and a part of the price went back.
     PartlyRefunded,

@@ -11,7 +11,6 @@ pub const CURRENCY: &str = "EUR";
 /// Basis points of a whole.
 const BASIS_POINTS: u64 = 10_000;
 
-/// A price.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Price {
     /// Without tax, in cents.

@@ -83,20 +83,6 @@ impl<'t> Column<'t> {
         }
     }
 
-    /// Bytes that the plain texts of all rows have, about; `None` when the file is damaged.
-    pub(super) fn all_text_bytes(&self) -> Option<u64> {
-        Some(match (&self.data, self.form) {
-            (ColumnData::Texts(column), _) => column.bytes().len() as u64,
-            (ColumnData::Dictionary(column), Form::Text) => {
-                let entries = u64::from(column.entries).max(1);
-                (column.json.bytes().len() as u64)
-                    .checked_mul(column.codes.len() as u64)?
-                    .checked_div(entries)?
-            }
-            _ => 0,
-        })
-    }
-
     /// Keeps only the entries of the dictionary that occur in `rows`; `None` when the file is damaged.
     pub(super) fn keep_entries_of(&mut self, rows: &[u32]) -> Option<()> {
         if let (ColumnData::Dictionary(column), Form::Keys(_)) = (&self.data, self.form) {

@@ -7,7 +7,6 @@
 
 mod array;
 mod column;
-mod lengths;
 mod message;
 mod texts;
 mod types;
@@ -18,11 +17,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use mercato_format::{FormatError, Table};
 
-pub use lengths::{ARROW_VERSION, arrow_lengths};
-
+use crate::render::BatchEncoder;
 use crate::render::arrow::column::Column;
 use crate::render::arrow::types::DictionaryRoom;
 use crate::render::limits::{ARROW_BATCH_BYTES, ARROW_BATCH_ROWS_MAX};
+
+/// The version of the encoding, which tags of downloads contain. Raise it whenever a byte changes.
+pub const ARROW_VERSION: u32 = 1;
 
 /// Metadata in the schema of a stream. Empty names are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -109,55 +110,17 @@ impl<'t> ArrowEncoder<'t> {
         Ok(encoder)
     }
 
-    /// Appends the schema and the dictionaries.
-    ///
-    /// # Errors
-    /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged.
-    pub fn begin(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
-        let empty = self
-            .columns
-            .iter()
-            .map(|column| column.dictionary().ok_or_else(|| self.table.damaged(column.number())));
-        let empty = empty.collect::<Result<_, _>>()?;
-        let batch = message::batch_of(&self.schema, empty, 0).map_err(|error| self.failed(&error))?;
-        message::push_begin(&self.schema, &batch, out).map_err(|error| self.failed(&error))?;
-        self.table.check_intact()
-    }
-
-    /// Appends one record batch with as many of `rows` as fit: at least one, if there is one. Returns their number.
-    ///
-    /// # Errors
-    /// As [`ArrowEncoder::begin`]. Then discard the appended bytes.
-    pub fn batch(&self, rows: &[u32], out: &mut Vec<u8>) -> Result<usize, FormatError> {
-        let count = self.fitting(rows)?;
-        let batch = self.record_batch(rows.get(..count).unwrap_or_default())?;
-        message::push_batch(&batch, out).map_err(|error| self.failed(&error))?;
-        // Check last: rows gathered from lost pages are wrong too.
-        self.table.check_intact()?;
-        Ok(count)
-    }
-
-    /// Appends the mark without which a reader knows that the stream was cut.
-    pub fn end(out: &mut Vec<u8>) {
-        out.extend_from_slice(&message::END);
-    }
-
     /// The schema that readers see.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    #[must_use]
-    pub fn table(&self) -> &'t Table {
-        self.table
-    }
-
     /// As many of `rows` as fit as the arrays of one batch, at least one, if there is one; keys in the place of
     /// dictionaries.
     ///
     /// # Errors
-    /// As [`ArrowEncoder::begin`].
+    /// As [`BatchEncoder::begin`].
     pub fn arrays(&self, rows: &[u32]) -> Result<RecordBatch, FormatError> {
         let count = self.fitting(rows)?;
         let batch = self.record_batch(rows.get(..count).unwrap_or_default())?;
@@ -200,6 +163,37 @@ impl<'t> ArrowEncoder<'t> {
     }
 }
 
+impl BatchEncoder for ArrowEncoder<'_> {
+    fn rows_max(&self) -> usize {
+        ARROW_BATCH_ROWS_MAX
+    }
+
+    /// Appends the schema and the dictionaries.
+    fn begin(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let empty = self
+            .columns
+            .iter()
+            .map(|column| column.dictionary().ok_or_else(|| self.table.damaged(column.number())));
+        let empty = empty.collect::<Result<_, _>>()?;
+        let batch = message::batch_of(&self.schema, empty, 0).map_err(|error| self.failed(&error))?;
+        message::push_begin(&self.schema, &batch, out).map_err(|error| self.failed(&error))?;
+        self.table.check_intact()
+    }
+
+    fn batch(&self, rows: &[u32], _: u64, out: &mut Vec<u8>) -> Result<usize, FormatError> {
+        let count = self.fitting(rows)?;
+        let batch = self.record_batch(rows.get(..count).unwrap_or_default())?;
+        message::push_batch(&batch, out).map_err(|error| self.failed(&error))?;
+        // Check last: rows gathered from lost pages are wrong too.
+        self.table.check_intact()?;
+        Ok(count)
+    }
+
+    fn end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&message::END);
+    }
+}
+
 /// Appends rows as a complete stream.
 ///
 /// # Errors
@@ -215,9 +209,9 @@ pub fn render_arrow(
     encoder.begin(out)?;
     let mut rest = rows;
     while !rest.is_empty() {
-        let done = encoder.batch(rest, out)?;
+        let done = encoder.batch(rest, 0, out)?;
         rest = rest.get(done..).unwrap_or_default();
     }
-    ArrowEncoder::end(out);
+    encoder.end(out);
     Ok(())
 }

@@ -21,31 +21,14 @@ const EXTRA_64: u16 = 1;
 const SHEET_NAME: &str = "xl/worksheets/sheet1.xml";
 
 /// A deflated piece of the sheet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packed {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packed {
     /// Checksum of its XML.
-    pub crc: u32,
+    pub(super) crc: u32,
     /// Bytes of its XML.
-    pub plain: u64,
+    pub(super) plain: u64,
     /// Bytes of its deflated form.
-    pub deflated: u64,
-}
-
-/// The sum of the pieces of a sheet, in their order.
-#[derive(Debug, Clone, Default)]
-pub struct Tally {
-    crc: Hasher,
-    plain: u64,
-    deflated: u64,
-}
-
-impl Tally {
-    /// Adds the next piece.
-    pub fn add(&mut self, piece: Packed) {
-        self.crc.combine(&Hasher::new_with_initial_len(piece.crc, piece.plain));
-        self.plain = self.plain.saturating_add(piece.plain);
-        self.deflated = self.deflated.saturating_add(piece.deflated);
-    }
+    pub(super) deflated: u64,
 }
 
 /// A ZIP up to the sheet, and what its end has to know.
@@ -83,10 +66,15 @@ impl Package {
         out.extend_from_slice(&self.begin);
     }
 
-    /// Appends what stands behind the content of the sheet.
-    pub(super) fn end(&self, sheet: &Tally, out: &mut Vec<u8>) {
-        let (plain, deflated) = (sheet.plain, sheet.deflated);
-        let crc = sheet.crc.clone().finalize();
+    /// Appends what stands behind the content of the sheet, whose pieces come in their order.
+    pub(super) fn end<'p>(&self, pieces: impl Iterator<Item = &'p Packed>, out: &mut Vec<u8>) {
+        let (mut crc, mut plain, mut deflated) = (Hasher::new(), 0_u64, 0_u64);
+        for piece in pieces {
+            crc.combine(&Hasher::new_with_initial_len(piece.crc, piece.plain));
+            plain = plain.saturating_add(piece.plain);
+            deflated = deflated.saturating_add(piece.deflated);
+        }
+        let crc = crc.finalize();
         let is_large = word(plain) == ELSEWHERE || word(deflated) == ELSEWHERE;
         let descriptor = out.len();
         push_all(out, &[0x0807_4b50, crc]);
@@ -209,7 +197,7 @@ mod tests {
         let package = Package::new(&[("a.xml", "<a/>".to_owned())]);
         let mut out = Vec::new();
         package.begin(&mut out);
-        let mut tally = Tally::default();
+        let mut pieces = Vec::new();
         // Stored blocks of a deflated stream; the last one says so.
         for (flag, text) in [(0_u8, "first "), (1, "second")] {
             let length = text.len() as u16;
@@ -217,10 +205,10 @@ mod tests {
             block.extend_from_slice(&length.to_le_bytes());
             block.extend_from_slice(&(!length).to_le_bytes());
             block.extend_from_slice(text.as_bytes());
-            tally.add(packed(&block, text.as_bytes()));
+            pieces.push(packed(&block, text.as_bytes()));
             out.extend_from_slice(&block);
         }
-        package.end(&tally, &mut out);
+        package.end(pieces.iter(), &mut out);
         let mut archive = zip::ZipArchive::new(std::io::Cursor::new(out)).unwrap();
         let mut text = String::new();
         archive.by_name(SHEET_NAME).unwrap().read_to_string(&mut text).unwrap();
@@ -232,9 +220,7 @@ mod tests {
         let package = Package::new(&[]);
         let mut out = Vec::new();
         let large = 5_u64 << 30;
-        let mut tally = Tally::default();
-        tally.add(Packed { crc: 1, plain: large, deflated: large + 1 });
-        package.end(&tally, &mut out);
+        package.end([Packed { crc: 1, plain: large, deflated: large + 1 }].iter(), &mut out);
         let start = package.begin.len() as u64 + large + 1 + 24;
         let holds = |value: u64| out.windows(8).any(|window| window == value.to_le_bytes());
         assert!(holds(large) && holds(large + 1) && holds(start));

@@ -32,7 +32,6 @@ const MULTILINGUAL_VOCABULARY_MIN: usize = 60_000;
 pub enum Architecture {
     /// BERT and models trained like it (MiniLM).
     Bert,
-    /// XLM-RoBERTa.
     XlmRoberta,
 }
 

@@ -48,7 +48,6 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// A string.
     pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         let raw = self.take(name)?;
         let text = serde_json::from_str(raw.get()).ok();

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::query::QUERY;
 use super::{Arguments, Output};
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
@@ -21,6 +20,7 @@ use crate::limits::api::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
 use crate::limits::mcp::QUERY_ROWS_DEFAULT;
 use mercato_base::words::counted;
 use mercato_ledger::Spending;
+use mercato_people::Caller;
 use mercato_query::QueryRequest;
 use mercato_web::{ApiError, ErrorKind};
 

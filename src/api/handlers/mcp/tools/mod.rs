@@ -19,8 +19,8 @@ use serde_json::value::RawValue;
 use super::methods::Common;
 use super::revision::Revision;
 use super::rpc::{self, Failure, Reply};
-use crate::access::Caller;
 use crate::api::app::App;
+use crate::api::books_errors::from_books;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::find_named;
 use crate::api::openapi::compact;
@@ -28,6 +28,7 @@ pub(super) use arguments::{Arguments, kind_of};
 use mercato_base::words::{QUOTED_BYTES_MAX, shortened};
 use mercato_catalog::Dataset;
 use mercato_ledger::Durable;
+use mercato_people::Caller;
 use mercato_web::{ApiError, ErrorKind, ValidationErrorBody};
 
 /// Faults of one call that its result names.
@@ -37,7 +38,6 @@ const NAMES_SHOWN_MAX: usize = 50;
 /// The list of tools, as clients get it.
 const LIST: &str = include_str!("tools.json");
 
-/// A tool.
 pub(super) struct Tool {
     name: &'static str,
     run: fn(&App, &mut Incoming, Arguments) -> Result<Output, ApiError>,
@@ -197,7 +197,7 @@ fn caller(app: &App, request: &Incoming) -> Result<Caller, ApiError> {
     if let Ok(caller) = request.context.caller() {
         return Ok(caller.clone());
     }
-    let error = ApiError::from(request.context.key_refusal());
+    let error = from_books(request.context.key_refusal());
     let reason = error.details().map(|details| details.reason().to_owned()).unwrap_or_default();
     let page = app.documents.link("/account/keys");
     let hint = format!(

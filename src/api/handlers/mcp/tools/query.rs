@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::rows::Rows;
 use super::{Arguments, Output};
-use crate::access::Caller;
 use crate::api::app::App;
 use crate::api::context::Incoming;
 use crate::api::handlers::catalog::dataset_answer::may_read;
@@ -20,6 +19,7 @@ use crate::limits::api::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
+use mercato_people::Caller;
 use mercato_query::{Count, Page};
 use mercato_web::{ApiError, ErrorKind};
 

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use super::client_block::client_block;
+use crate::client_block::client_block;
 
 /// Trusted proxy networks in the configuration.
 const TRUSTED_PROXIES_MAX: usize = 64;
@@ -28,10 +28,7 @@ struct Network {
 pub enum CidrError {
     /// The text is not an address with a prefix length.
     #[error("expected a network like 10.0.0.0/8 or fd00::/8, found `{found}`")]
-    Form {
-        /// The text.
-        found: String,
-    },
+    Form { found: String },
     /// The list has too many networks.
     #[error("expected at most {TRUSTED_PROXIES_MAX} networks, found {found}")]
     TooMany {

@@ -4,7 +4,7 @@
 
 use super::meter::Meter;
 use super::sharing::ASKS_PER_REQUEST;
-use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
+use crate::limits::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use mercato_base::clock::Moment;
 
 /// Rate limits of a key or an address. Zero lifts a limit.
@@ -25,7 +25,6 @@ impl Default for RateLimits {
 /// The scope of the counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// The key.
     Key,
     /// The client address.
     Address,
@@ -44,7 +43,6 @@ impl Scope {
 /// The status of one limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LimitStatus {
-    /// The limit.
     pub limit: u32,
     /// Requests left.
     pub remaining: u32,
@@ -57,9 +55,7 @@ pub struct LimitStatus {
 pub struct Admission {
     /// The scope of the counter.
     pub scope: Scope,
-    /// The minute limit.
     pub minute: Option<LimitStatus>,
-    /// The day limit.
     pub day: Option<LimitStatus>,
 }
 
@@ -87,7 +83,6 @@ impl RateReason {
 pub struct RateRefusal {
     /// The exceeded limit; the day limit when both are exceeded.
     pub reason: RateReason,
-    /// Its value.
     pub limit: u32,
     /// Whole seconds until a request is admitted.
     pub retry_after_seconds: u64,

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::meter::METER_SHARDS;
+use crate::access::meter::METER_SHARDS;
 use mercato_ledger::{AccountId, KeyId};
 
 /// The unit whose concurrent requests are counted together.
@@ -41,7 +41,6 @@ impl Holder {
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// A page.
     Page,
     /// A stream or a download.
     Stream,
@@ -61,16 +60,10 @@ pub struct InFlightLimits {
 pub enum InFlightRefusal {
     /// Too many requests.
     #[error("this key has as many requests under way as it may: {limit}")]
-    Requests {
-        /// The limit.
-        limit: usize,
-    },
+    Requests { limit: usize },
     /// Too many streams and downloads.
     #[error("this key runs as many streams and downloads as it may: {limit}")]
-    Streams {
-        /// The limit.
-        limit: usize,
-    },
+    Streams { limit: usize },
 }
 
 /// Requests in flight, by key.

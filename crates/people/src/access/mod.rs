@@ -1,37 +1,19 @@
-//! Access control: authenticates API keys and people with passwords, and limits request rates and concurrency.
-//!
-//! Answers come from memory. Depends on keys, accounts and time, not on routes, headers or status codes.
+//! Authenticates API keys, and limits request rates. Answers come from memory.
 
-mod client_address;
-mod client_block;
-mod devices;
 mod flusher;
-mod in_flight;
-mod meter;
+pub mod meter;
 mod others;
-mod passwords;
 mod rate;
 mod sharing;
-mod sign_in;
-mod throttle;
 mod window;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-pub use client_address::{CidrError, TrustedProxies};
-pub use client_block::client_block;
-pub use devices::{DEVICE_RANDOM_BYTES, device_mark};
 pub use flusher::CounterFlusher;
-pub use in_flight::{Holder, InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
-pub use passwords::{
-    NewPassword, PasswordError, PasswordRefusal, Passwords, SALT_BYTES, compute_password_hash,
-};
 pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
-pub use sign_in::{SignInControl, SignInRefusal};
-pub use throttle::{AddressThrottle, Throttled};
 
-use client_address::client_key;
+use crate::client_address::client_key;
 use mercato_base::clock::{Clock, Moment};
 use mercato_ledger::limits::TRACKED_ADDRESSES_MAX;
 use mercato_ledger::{
@@ -40,7 +22,6 @@ use mercato_ledger::{
 use meter::{Meter, MeterTable};
 use others::Others;
 
-/// Limit of tracked keys.
 const TRACKED_KEYS_MAX: usize = mercato_ledger::limits::KEYS_MAX;
 /// Counters written in one round of the flusher.
 const COUNTERS_PER_ROUND_MAX: usize = 4_096;
@@ -149,7 +130,6 @@ impl AccessControl {
         };
     }
 
-    /// Authenticates a presented key.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
         let caller = self.find_caller(presented)?;
         caller.use_key(now)?;

@@ -7,8 +7,9 @@
 //! A request that one server admits is known to the others two exchanges later at most. While the books do not answer, each
 //! server counts for itself, beside what it heard last. Does not depend on how counts travel.
 
+use super::AccessControl;
+use super::meter::Meter;
 use super::others::Others;
-use super::{AccessControl, meter::Meter};
 use mercato_base::clock::Moment;
 use mercato_ledger::{BooksError, CounterSubject, SharedCount};
 

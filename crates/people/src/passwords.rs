@@ -9,7 +9,7 @@ use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use parking_lot::{Condvar, Mutex};
 
-use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
+use crate::limits::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 use mercato_ledger::{Email, NotAPasswordHash, PasswordHash};
 
 /// Memory of one computation of a password hash, in KiB.

@@ -12,27 +12,27 @@ use super::window::Window;
 use mercato_base::clock::{Moment, UtcDay};
 
 /// Shards of the meter table, each with its own lock.
-pub(super) const METER_SHARDS: usize = 16;
+pub const METER_SHARDS: usize = 16;
 /// Meters examined to evict one.
 const EVICTION_CANDIDATES: usize = 8;
 
 /// The request counters of one subject.
 #[derive(Debug)]
-pub(super) struct Meter {
-    pub(super) window: Window,
-    pub(super) day: UtcDay,
-    pub(super) day_count: u32,
-    pub(super) is_flushed: bool,
+pub struct Meter {
+    pub window: Window,
+    pub day: UtcDay,
+    pub day_count: u32,
+    pub is_flushed: bool,
     /// How often other servers are asked for the subject before it comes again.
-    pub(super) asks_left: u8,
+    pub asks_left: u8,
     /// Whether a request was counted that other servers were not told of.
-    pub(super) was_counted: bool,
+    pub was_counted: bool,
     /// What other servers have counted; nothing while none has told of the subject.
-    pub(super) others: Option<Box<Others>>,
+    pub others: Option<Box<Others>>,
 }
 
 /// The state of a subject in the table.
-pub(super) trait Metered {
+pub trait Metered {
     /// Nothing was counted yet.
     fn new(now: Moment) -> Self;
     /// Heap memory in bytes.
@@ -59,7 +59,7 @@ impl Metered for Meter {
 
 impl Meter {
     /// Requests of the current UTC day, those of other servers included; resets the counter on a new day.
-    pub(super) fn count_today(&mut self, now: Moment) -> u32 {
+    pub fn count_today(&mut self, now: Moment) -> u32 {
         let today = now.day();
         if today > self.day {
             self.day = today;
@@ -70,13 +70,13 @@ impl Meter {
     }
 
     /// Requests of the last minute, those of other servers included.
-    pub(super) fn count_minute(&mut self, now: Moment) -> u32 {
+    pub fn count_minute(&mut self, now: Moment) -> u32 {
         let others = self.others.as_mut().map_or(0, |others| others.count(now));
         self.window.count(now).saturating_add(others)
     }
 
     /// When so many requests have left the minute, as it was last counted.
-    pub(super) fn minute_without(&self, requests: u32, now: Moment) -> Option<Moment> {
+    pub fn minute_without(&self, requests: u32, now: Moment) -> Option<Moment> {
         let mut own = self.window.ends(now).peekable();
         let mut others = self.others.iter().flat_map(|others| others.ends()).peekable();
         let mut gone = 0_u32;
@@ -95,7 +95,7 @@ impl Meter {
 }
 
 /// Meters by subject.
-pub(super) struct MeterTable<S, M = Meter> {
+pub struct MeterTable<S, M = Meter> {
     shards: Vec<Mutex<Shard<S, M>>>,
     shard_capacity: usize,
     hasher: RandomState,
@@ -115,14 +115,14 @@ struct Slot<S, M> {
 
 impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
     /// A table for at most `capacity` subjects.
-    pub(super) fn new(capacity: usize) -> MeterTable<S, M> {
+    pub fn new(capacity: usize) -> MeterTable<S, M> {
         let shard = || Mutex::new(Shard { index: HashMap::new(), meters: Vec::new(), hand: 0 });
         let shards = (0..METER_SHARDS).map(|_| shard()).collect();
         MeterTable { shards, shard_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
     }
 
     /// Calls `look` with the meter of a subject; a new subject starts at zero.
-    pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut M) -> T) -> Option<T> {
+    pub fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut M) -> T) -> Option<T> {
         let mut shard = self.shard(&subject)?;
         let slot = shard.slot_of(subject, now, self.shard_capacity);
         let slot = shard.meters.get_mut(slot)?;
@@ -131,7 +131,7 @@ impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
     }
 
     /// Calls `look` with the meter of a subject that is known; that is no sign of life of it.
-    pub(super) fn with_known(&self, subject: S, look: impl FnOnce(&mut M)) {
+    pub fn with_known(&self, subject: S, look: impl FnOnce(&mut M)) {
         let Some(mut shard) = self.shard(&subject) else { return };
         let slot = shard.index.get(&subject).copied();
         if let Some(slot) = slot.and_then(|slot| shard.meters.get_mut(slot)) {
@@ -140,7 +140,7 @@ impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
     }
 
     /// Calls `look` with every meter, shard by shard.
-    pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut M)) {
+    pub fn for_each(&self, mut look: impl FnMut(S, &mut M)) {
         for shard in &self.shards {
             for slot in &mut lock(shard).meters {
                 look(slot.subject, &mut slot.meter);
@@ -149,7 +149,7 @@ impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
     }
 
     /// The number of tracked subjects and their memory in bytes.
-    pub(super) fn size(&self) -> (usize, usize) {
+    pub fn size(&self) -> (usize, usize) {
         let (mut subjects, mut bytes) = (0, 0);
         for shard in &self.shards {
             let shard = lock(shard);

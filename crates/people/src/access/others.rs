@@ -11,7 +11,7 @@ const WINDOW_SECONDS: i64 = 60;
 
 /// Requests that others have counted.
 #[derive(Debug, Clone)]
-pub(super) struct Others {
+pub struct Others {
     day: UtcDay,
     today: u32,
     /// Seconds since 1970 and requests, oldest first.

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::net::IpAddr;
 
-use super::client_address::client_key;
-use super::meter::{MeterTable, Metered};
+use crate::access::meter::{MeterTable, Metered};
+use crate::client_address::client_key;
 use mercato_base::clock::Moment;
 
 /// Refused, until a moment.

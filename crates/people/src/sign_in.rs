@@ -6,10 +6,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::client_address::client_key;
-use super::devices::{self, DEVICE_RANDOM_BYTES};
-use super::passwords::{PasswordError, Passwords};
-use super::throttle::{Throttle, Throttled};
+use crate::client_address::client_key;
+use crate::devices::{self, DEVICE_RANDOM_BYTES};
+use crate::passwords::{PasswordError, Passwords};
+use crate::throttle::{Throttle, Throttled};
 use mercato_base::clock::Moment;
 use mercato_ledger::limits::TRACKED_ADDRESSES_MAX;
 use mercato_ledger::{Email, Ledger, Login};

@@ -15,7 +15,7 @@ const WINDOW_MILLIS: i32 = 60_000;
 
 /// The requests of one subject in the last 60 seconds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Window {
+pub struct Window {
     runs: VecDeque<Run>,
     total: u32,
 }
