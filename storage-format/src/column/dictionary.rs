@@ -80,12 +80,6 @@ pub struct Dictionary<'a> {
 }
 
 impl<'a> Dictionary<'a> {
-    /// The ranks of each code.
-    #[must_use]
-    pub fn runs(&self) -> Runs<'a> {
-        self.runs
-    }
-
     /// The first rank of a code. For `entries`, the first rank of the nulls; for `entries + 1`, the row count.
     #[inline]
     #[must_use]
@@ -97,6 +91,15 @@ impl<'a> Dictionary<'a> {
     #[must_use]
     pub fn ranks(&self, codes: Range<u32>) -> Option<Range<u32>> {
         Some(self.first_rank(codes.start)?..self.first_rank(codes.end)?)
+    }
+
+    /// The code of the row at a rank. Without lists, a row and its code are closer at hand than the runs.
+    #[must_use]
+    pub fn code_at(&self, rank: u32) -> Option<u32> {
+        match self.order() {
+            RowOrder::Unknown | RowOrder::Postings(_) => self.runs.code_at(rank),
+            order => self.codes.get(order.row_at(rank)? as usize),
+        }
     }
 
     /// The entry as a 128-bit integer (integers, decimals, dates, timestamps, booleans).

@@ -55,8 +55,8 @@ fn check(values: &[Option<i64>], expected: SortIndex, probes: &[u32]) {
             assert_eq!(order.rank_after(run.clone(), row), after, "run {run:?}, row {row}");
         }
         if let ColumnData::Dictionary(data) = &data {
-            let code = data.runs().code_at(from).unwrap();
-            assert_eq!(data.runs().of(code), Some(run));
+            let code = data.code_at(from).unwrap();
+            assert_eq!(data.ranks(code..code + 1), Some(run));
         }
     }
     assert_eq!(order.row_at(end), None);

@@ -204,7 +204,7 @@ impl<'t> IndexScan<'t> {
     fn run_start(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             match &self.data {
-                ColumnData::Dictionary(column) => column.first_rank(column.runs().code_at(rank)?),
+                ColumnData::Dictionary(column) => column.first_rank(column.code_at(rank)?),
                 ColumnData::Texts(column) => column.ranks?.get(self.order.row_at(rank)? as usize),
                 ColumnData::Numbers(column) => {
                     let key = column.wide_order_key(self.order.row_at(rank)?)?;
@@ -221,9 +221,7 @@ impl<'t> IndexScan<'t> {
     fn run_end(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             match &self.data {
-                ColumnData::Dictionary(column) => {
-                    column.first_rank(column.runs().code_at(rank)?.checked_add(1)?)
-                }
+                ColumnData::Dictionary(column) => column.first_rank(column.code_at(rank)?.checked_add(1)?),
                 ColumnData::Texts(column) => {
                     let ranks = column.ranks?;
                     let run = ranks.get(self.order.row_at(rank)? as usize)?;
