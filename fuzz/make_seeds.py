@@ -165,7 +165,7 @@ def store_files() -> dict[str, bytes]:
     """Low half of the first byte: the meaning of the rest; high half: the valid file that it changes."""
     golden = (SEEDS.parent.parent / "storage-format" / "golden" / "v1.mcol").read_bytes()
     seeds = {"golden": b"\0" + golden, "cut": b"\1" + struct.pack("<HBB", 5000, 0, 0)}
-    for file in range(4):
+    for file in range(5):
         seeds[f"sound-{file}"] = bytes([file << 4 | 2])
         for section in (0, 1, 4, 5, 9, 14, 20, 30):
             change = struct.pack("<BBHI", section, section % 4, section * 3, 0xFFFF_FFFF)

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mercato_format::{BuildOptions, ColumnBuilder, ColumnKind, ColumnSpec, TableMetadata, TableWriter};
+use mercato_format::{
+    BuildOptions, ColumnBuilder, ColumnKind, ColumnSpec, Table, TableMetadata, TableWriter,
+};
 use mercato_query::render::append_lengths;
 use tpchgen::generators::{LineItem, LineItemGenerator};
 
@@ -16,7 +18,8 @@ pub fn store(scale: f64, sort_index: bool) -> PathBuf {
     let version = (mercato_format::layout::VERSION_MAJOR, mercato_format::layout::VERSION_MINOR);
     let kind = if sort_index { "" } else { "-unsorted" };
     let path = folder.join(format!("tpch-lineitem-{scale}{kind}-v{}.{}.mcol", version.0, version.1));
-    if !path.exists() {
+    // A file of a former layout does not open.
+    if Table::open(&path).is_err() {
         eprintln!("making {} ...", path.display());
         make(&path, scale, sort_index);
     }

@@ -70,7 +70,13 @@ fn naive_table() -> NaiveTable {
 
 /// Small files of every storage, as bytes, for damage tests.
 pub fn files() -> Vec<Vec<u8>> {
-    vec![file(40, &storages(40)), file(3, &storages(3)), file(0, &storages(0)), file(5_000, &long(5_000))]
+    vec![
+        file(40, &storages(40)),
+        file(3, &storages(3)),
+        file(0, &storages(0)),
+        file(5_000, &long(5_000)),
+        file(9_000, &posting_lists(9_000)),
+    ]
 }
 
 fn file(_rows: i64, columns: &[Column]) -> Vec<u8> {
@@ -119,5 +125,21 @@ fn long(rows: i64) -> Vec<Column> {
     vec![
         Column::new("many", ColumnKind::Integer, ColumnValues::Integers(integers)),
         Column::new("text", ColumnKind::Text, ColumnValues::Texts(texts)),
+    ]
+}
+
+/// Runs of more than a 32nd of the rows, of 64 rows and more, and of fewer, so that their posting lists have every form.
+fn posting_lists(rows: i64) -> Vec<Column> {
+    let run = |place: i64| match place {
+        0..6_000 => Some(place / 1_000),
+        6_000..8_600 => Some(10 + (place - 6_000) / 65),
+        8_600..8_900 => Some(100 + (place - 8_600) / 25),
+        _ => None,
+    };
+    let scattered: Vec<Option<i64>> = (0..rows).map(|row| run(row * 7_919 % rows)).collect();
+    let texts = scattered.iter().map(|run| run.map(|run| format!("group {}", run / 7))).collect();
+    vec![
+        Column::new("many", ColumnKind::Integer, ColumnValues::Integers(scattered)),
+        Column::new("few", ColumnKind::Text, ColumnValues::Texts(texts)),
     ]
 }

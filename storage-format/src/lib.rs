@@ -31,7 +31,7 @@ pub use encode::{float_width, text};
 pub use file::{checksum, column_record, fingerprint, layout, mapped_file, section};
 
 pub use blocks::{CellValues, RowReader};
-pub use column::{ColumnData, Dictionary, Numbers, RowOrder, TextTable, Texts, Zone, Zones};
+pub use column::{ColumnData, Dictionary, Numbers, PostingForms, RowOrder, TextTable, Texts, Zone, Zones};
 pub use column_record::{ColumnMeta, SortIndex, Storage};
 pub use error::FormatError;
 pub use fingerprint::Fingerprint;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::array::UintArray;
-use crate::column::{RowOrder, Zones};
+use crate::column::row_order::StoredOrder;
+use crate::column::{RowOrder, Runs, Zones};
 use crate::layout::take;
 use crate::order::{float_key, integer_key, wide_key};
 use crate::schema::ColumnKind;
@@ -73,8 +74,8 @@ pub struct Dictionary<'a> {
     pub(crate) values: &'a [u8],
     pub(crate) value_width: u8,
     pub(crate) kind: ColumnKind,
-    pub(crate) runs: &'a [u8],
-    pub(crate) order: RowOrder<'a>,
+    pub(crate) runs: Runs<'a>,
+    pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
@@ -83,13 +84,22 @@ impl<'a> Dictionary<'a> {
     #[inline]
     #[must_use]
     pub fn first_rank(&self, code: u32) -> Option<u32> {
-        take(self.runs, code as usize * 4).map(u32::from_le_bytes)
+        self.runs.first_rank(code)
     }
 
     /// The ranks of a range of codes.
     #[must_use]
     pub fn ranks(&self, codes: Range<u32>) -> Option<Range<u32>> {
         Some(self.first_rank(codes.start)?..self.first_rank(codes.end)?)
+    }
+
+    /// The code of the row at a rank. Without lists, a row and its code are closer at hand than the runs.
+    #[must_use]
+    pub fn code_at(&self, rank: u32) -> Option<u32> {
+        match self.order() {
+            RowOrder::Unknown | RowOrder::Postings(_) => self.runs.code_at(rank),
+            order => self.codes.get(order.row_at(rank)? as usize),
+        }
     }
 
     /// The entry as a 128-bit integer (integers, decimals, dates, timestamps, booleans).
@@ -131,6 +141,7 @@ impl<'a> Dictionary<'a> {
 
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
-        self.order
+        let rows = u32::try_from(self.codes.len()).unwrap_or(u32::MAX);
+        self.order.of(rows, Some((self.codes, self.runs)))
     }
 }

@@ -1,5 +1,6 @@
 //! Number columns: packed numbers, validity, and fence keys over the sort order.
 
+use crate::column::row_order::StoredOrder;
 use crate::column::{RowOrder, Zones, partition_point};
 use crate::layout::take;
 use crate::order::{float_key, integer_key, wide_key};
@@ -17,7 +18,7 @@ pub struct Numbers<'a> {
     pub(crate) kind: ColumnKind,
     pub(crate) validity: Option<&'a [u8]>,
     pub(crate) fences: &'a [u8],
-    pub(crate) order: RowOrder<'a>,
+    pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
@@ -90,17 +91,18 @@ impl<'a> Numbers<'a> {
     #[must_use]
     pub fn lower_bound(&self, key: u128, row: u32) -> Option<u32> {
         let ranks = self.valid_ranks();
+        let order = self.order();
         let fences = ranks.div_ceil(FENCE_RANKS);
         let after = partition_point(0..fences, |fence| Some(self.fence(fence)? < key))?;
         let from = after.saturating_sub(1) * FENCE_RANKS;
         partition_point(from..ranks, |rank| {
-            let at = self.order.row_at(rank)?;
+            let at = order.row_at(rank)?;
             Some((self.wide_order_key(at)?, at) < (key, row))
         })
     }
 
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
-        self.order
+        self.order.of(u32::try_from(self.values.len()).unwrap_or(u32::MAX), None)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::array::UintArray;
 use crate::blocks::{BLOCK_ROWS_MAX, Block, BlockColumn, Group};
 use crate::checksum::{checksum, section_checksum};
+use crate::column::row_order::StoredOrder;
 use crate::column::{RowOrder, Zones, partition_point};
 use crate::fsst::{ESCAPE, Symbols};
 use crate::reader::Table;
@@ -23,7 +24,7 @@ pub struct Texts<'a> {
     pub(crate) group: &'a Group,
     pub(crate) number: usize,
     pub(crate) symbols: SymbolsSection<'a>,
-    pub(crate) order: RowOrder<'a>,
+    pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
 
@@ -87,16 +88,16 @@ impl<'a> Texts<'a> {
     /// the file is damaged.
     #[must_use]
     pub fn lower_bound(&self, text: &[u8], or_equal: bool) -> Option<u32> {
-        let mut reader = self.reader();
+        let (mut reader, order) = (self.reader(), self.order());
         partition_point(0..self.valid_ranks(), |rank| {
-            let found = reader.text(self.order.row_at(rank)?)??;
+            let found = reader.text(order.row_at(rank)?)??;
             Some(found.as_ref() < text || (or_equal && found.as_ref() == text))
         })
     }
 
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
-        self.order
+        self.order.of(self.rows, None)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Builds a column from its sections, and checks that the length of each fits the row count.
 
 use crate::array::UintArray;
+use crate::column::bits::{BITS_PADDING, BitArray, bit_width, packed_bytes};
+use crate::column::row_order::StoredOrder;
 use crate::column::texts::SymbolsSection;
 use crate::column::{
-    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
+    ColumnData, Dictionary, FENCE_RANKS, Numbers, Runs, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
     ZONE_ROWS, Zones,
 };
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
@@ -90,7 +92,7 @@ impl<'a> ColumnView<'a> {
             values,
             value_width,
             kind: self.meta.kind,
-            runs: self.exact(SectionKind::RunOffsets, offsets, 0)?,
+            runs: Runs::new(self.exact(SectionKind::RunOffsets, offsets, 0)?, entries),
             order: self.order()?,
             zones: self.zones()?,
         })
@@ -177,11 +179,25 @@ impl<'a> ColumnView<'a> {
         }
     }
 
-    fn order(&self) -> Result<RowOrder<'a>, FormatError> {
+    fn order(&self) -> Result<StoredOrder<'a>, FormatError> {
         Ok(match self.meta.sort_index {
-            SortIndex::None => RowOrder::Unknown,
-            SortIndex::FileOrder => RowOrder::FileOrder { rows: self.table.row_count() },
-            SortIndex::Permutation => RowOrder::Permutation(self.array(SectionKind::Permutation)?),
+            SortIndex::None => StoredOrder::Unknown,
+            SortIndex::FileOrder => StoredOrder::FileOrder,
+            SortIndex::Postings => {
+                let starts = (u64::from(self.meta.entries) + 2) * 4;
+                StoredOrder::Postings {
+                    starts: self.exact(SectionKind::PostingStarts, starts, 0)?,
+                    padded: self.padded(SectionKind::Postings, BITS_PADDING)?,
+                }
+            }
+            SortIndex::Permutation => {
+                let rows = self.table.row_count();
+                let kind = SectionKind::Permutation;
+                let width = bit_width(rows.saturating_sub(1));
+                let bytes = self.exact(kind, packed_bytes(rows.into(), width), BITS_PADDING)?;
+                let array = BitArray::new(bytes, width, rows as usize);
+                StoredOrder::Permutation(array.ok_or_else(|| self.refuse(kind, width.into(), 0))?)
+            }
         })
     }
 

@@ -54,6 +54,21 @@ pub enum SortIndex {
     FileOrder = 1,
     /// A permutation of the rows.
     Permutation = 2,
+    /// A list of rows for each code of the dictionary.
+    Postings = 3,
+}
+
+impl SortIndex {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            SortIndex::None => "none",
+            SortIndex::FileOrder => "file order",
+            SortIndex::Permutation => "permutation",
+            SortIndex::Postings => "posting lists",
+        }
+    }
 }
 
 /// The metadata of a column.
@@ -187,6 +202,9 @@ impl ColumnMeta {
                 self.number_width.into(),
             ));
         }
+        if self.sort_index == SortIndex::Postings && self.storage != Storage::Dictionary {
+            return Err(corrupt(place, "posting lists of a column without a dictionary", 0, 1));
+        }
         if self.null_count > 0 && !self.nullable {
             return Err(corrupt(place, "nulls of a column without nulls", 0, self.null_count));
         }
@@ -245,7 +263,7 @@ fn storage_of(code: u8) -> Option<Storage> {
 }
 
 fn sort_index_of(code: u8) -> Option<SortIndex> {
-    [SortIndex::None, SortIndex::FileOrder, SortIndex::Permutation]
+    [SortIndex::None, SortIndex::FileOrder, SortIndex::Permutation, SortIndex::Postings]
         .into_iter()
         .find(|index| *index as u8 == code)
 }

@@ -38,8 +38,6 @@ pub enum SectionKind {
     CsvBytes = 21,
     /// First rank of every code.
     RunOffsets = 22,
-    /// Row ids ordered by value, then row.
-    Permutation = 23,
     /// Plain numbers, packed by chunk.
     Values = 24,
     /// Base and width of each chunk of plain numbers.
@@ -56,6 +54,12 @@ pub enum SectionKind {
     Statistics = 33,
     /// Replaces the codes when every row has code 0.
     ConstantCodes = 34,
+    /// Row ids ordered by value, then row.
+    Permutation = 40,
+    /// Start of each code's posting list.
+    PostingStarts = 41,
+    /// The rows of each code.
+    Postings = 42,
     /// The symbols that texts are packed with.
     Symbols = 50,
     /// All cells of a group of columns, block by block.
@@ -66,7 +70,7 @@ pub enum SectionKind {
     BlockColumns = 53,
 }
 
-const KINDS: [SectionKind; 25] = [
+const KINDS: [SectionKind; 27] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -79,7 +83,6 @@ const KINDS: [SectionKind; 25] = [
     SectionKind::CsvOffsets,
     SectionKind::CsvBytes,
     SectionKind::RunOffsets,
-    SectionKind::Permutation,
     SectionKind::Values,
     SectionKind::Chunks,
     SectionKind::Validity,
@@ -88,6 +91,9 @@ const KINDS: [SectionKind; 25] = [
     SectionKind::Zones,
     SectionKind::Statistics,
     SectionKind::ConstantCodes,
+    SectionKind::Permutation,
+    SectionKind::PostingStarts,
+    SectionKind::Postings,
     SectionKind::Symbols,
     SectionKind::RowBlocks,
     SectionKind::BlockPlaces,
@@ -117,7 +123,6 @@ impl SectionKind {
             SectionKind::CsvOffsets => "csv_offsets",
             SectionKind::CsvBytes => "csv_bytes",
             SectionKind::RunOffsets => "run_offsets",
-            SectionKind::Permutation => "permutation",
             SectionKind::Values => "values",
             SectionKind::Chunks => "chunks",
             SectionKind::Validity => "validity",
@@ -126,6 +131,9 @@ impl SectionKind {
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
             SectionKind::ConstantCodes => "constant_codes",
+            SectionKind::Permutation => "permutation",
+            SectionKind::PostingStarts => "posting_starts",
+            SectionKind::Postings => "postings",
             SectionKind::Symbols => "symbols",
             SectionKind::RowBlocks => "row_blocks",
             SectionKind::BlockPlaces => "block_places",
@@ -151,6 +159,8 @@ impl SectionKind {
             self,
             SectionKind::RunOffsets
                 | SectionKind::Permutation
+                | SectionKind::PostingStarts
+                | SectionKind::Postings
                 | SectionKind::Fences
                 | SectionKind::Ranks
                 | SectionKind::Zones

@@ -1,14 +1,17 @@
 //! Verifies the invariants of dictionary columns.
 
 use super::{expect_equal, violation};
-use crate::column::{Dictionary, RowOrder, TextTable, ZONE_ROWS, Zone};
+use crate::column::{Dictionary, Postings, RowOrder, TextTable, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 use crate::text::push_csv_field;
 use crate::verify::texts::json_text;
-use crate::writer::push_json_number;
+use crate::writer::{TakeZone, build_postings, push_json_number};
+
+/// Memory for posting lists that are built again, bytes.
+const POSTINGS_MEMORY_BYTES: u64 = 32 * 1024 * 1024;
 
 pub(super) fn verify(
     data: &Dictionary<'_>,
@@ -88,12 +91,13 @@ fn verify_runs(data: &Dictionary<'_>, column: u32, counts: &[u32]) -> Result<(),
 
 /// Verifies that rows of a run ascend and have its code. With verified run lengths, this proves a permutation.
 fn verify_order(data: &Dictionary<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
-    match data.order {
+    match data.order() {
         RowOrder::Unknown => Ok(()),
         RowOrder::FileOrder { .. } => {
             let ordered = (1..rows as usize).all(|row| data.codes.get(row - 1) <= data.codes.get(row));
             expect_equal(SectionKind::Codes, column, "file order", 1, ordered.into())
         }
+        RowOrder::Postings(postings) => verify_postings(data, &postings, column),
         RowOrder::Permutation(ranks) => {
             let mut run = Vec::new();
             for code in 0..=data.entries {
@@ -109,6 +113,36 @@ fn verify_order(data: &Dictionary<'_>, column: u32, rows: u32) -> Result<(), For
             Ok(())
         }
     }
+}
+
+/// Verifies that the lists are those that the codes give.
+fn verify_postings(data: &Dictionary<'_>, postings: &Postings<'_>, column: u32) -> Result<(), FormatError> {
+    let runs: Vec<u32> = (0..=data.entries + 1).map_while(|code| data.first_rank(code)).collect();
+    let rows = data.codes.len();
+    let zones = |take: &mut TakeZone<'_>| {
+        let mut codes = Vec::with_capacity(ZONE_ROWS);
+        (0..rows).step_by(ZONE_ROWS).try_for_each(|start| {
+            codes.clear();
+            let _ = data.codes.copy_range(start, ZONE_ROWS.min(rows - start), &mut codes);
+            take(&codes)
+        })
+    };
+    let mut at = 0usize;
+    let start = |code: u32, at: usize| {
+        let found = postings.start(code).unwrap_or(u32::MAX);
+        expect_equal(SectionKind::PostingStarts, column, "start of a list", at as u64 / 8, found.into())
+    };
+    build_postings(&runs, POSTINGS_MEMORY_BYTES, &zones, &mut |code, list| {
+        start(code, at)?;
+        let end = at + list.len();
+        if postings.bytes().get(at..end) != Some(list) {
+            return Err(violation(SectionKind::Postings, column, "list of a code", code.into(), at as u64));
+        }
+        at = end;
+        Ok(())
+    })?;
+    start(data.entries + 1, at)?;
+    expect_equal(SectionKind::Postings, column, "length", at as u64, postings.bytes().len() as u64)
 }
 
 fn verify_entries(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Result<(), FormatError> {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, section_checksum};
-use crate::column::ColumnData;
+use crate::column::{ColumnData, RowOrder};
 use crate::error::{FormatError, Place, corrupt};
 use crate::layout::{HEADER_SIZE, u64_at};
 use crate::reader::Table;
@@ -175,7 +175,13 @@ impl Table {
         };
         let number = u32::try_from(column).unwrap_or(u32::MAX);
         let rows = self.row_count();
-        match self.stored_column(column)? {
+        let data = self.stored_column(column)?;
+        if let RowOrder::Permutation(ranks) = data.order()
+            && !ranks.ends_in_zeros()
+        {
+            return Err(violation(SectionKind::Permutation, number, "bits behind the last rank", 0, 1));
+        }
+        match data {
             ColumnData::Dictionary(data) => dictionary::verify(&data, meta, number, rows),
             ColumnData::Numbers(data) => numbers::verify(&data, meta, number, rows),
             ColumnData::Texts(data) => texts::verify(&data, meta, number, rows),

@@ -41,7 +41,7 @@ pub(super) fn verify(
     {
         return Err(violation(SectionKind::Validity, column, "bits beyond the last row", 0, 1));
     }
-    if data.order.is_known() { verify_order(data, meta, column, rows) } else { Ok(()) }
+    if data.order().is_known() { verify_order(data, meta, column, rows) } else { Ok(()) }
 }
 
 fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
@@ -94,7 +94,8 @@ fn zone_of(data: &Numbers<'_>, column: u32, start: u32, end: u32) -> Result<Zone
 
 /// Verifies that (key, row) ascends strictly over values, and rows ascend over nulls. So no row occurs twice.
 fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
-    let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
+    let order = data.order();
+    let kind = if matches!(order, RowOrder::FileOrder { .. }) {
         SectionKind::Values
     } else {
         SectionKind::Permutation
@@ -107,7 +108,7 @@ fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -
     for start in (0..rows).step_by(BLOCK_RANKS as usize) {
         block.clear();
         keys.clear();
-        let inside = data.order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
+        let inside = order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
         // Keys are fetched in batches, so that their cache misses overlap.
         keys.extend(block.iter().map_while(|row| data.wide_order_key(*row)));
         if !inside || keys.len() != block.len() {

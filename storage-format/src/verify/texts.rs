@@ -47,14 +47,15 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
     }
     expect_equal(SectionKind::RowBlocks, column, "nulls", meta.null_count, nulls)?;
     expect_equal(SectionKind::Columns, column, "CSV flag", csv_plain.into(), meta.csv_plain.into())?;
-    if data.order.is_known() {
+    if data.order().is_known() {
         verify_order(data, meta, column, rows)?;
     }
     verify_zones(data, column, rows)
 }
 
 fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
-    let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
+    let order = data.order();
+    let kind = if matches!(order, RowOrder::FileOrder { .. }) {
         SectionKind::RowBlocks
     } else {
         SectionKind::Permutation
@@ -66,7 +67,7 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
     let mut block = Vec::with_capacity(BLOCK_RANKS as usize);
     for start in (0..rows).step_by(BLOCK_RANKS as usize) {
         block.clear();
-        let inside = data.order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
+        let inside = order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
         if !inside || block.iter().any(|row| *row >= rows) {
             return Err(violation(kind, column, "row of a rank", rows.into(), start.into()));
         }

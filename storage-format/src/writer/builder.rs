@@ -316,11 +316,7 @@ fn report(meta: &ColumnMeta, reason: String, set: &SectionSet<'_>) -> ColumnRepo
             Storage::Texts => "texts",
         },
         reason,
-        sort_index: match meta.sort_index {
-            SortIndex::None => "none",
-            SortIndex::FileOrder => "file order",
-            SortIndex::Permutation => "permutation",
-        },
+        sort_index: meta.sort_index.name(),
         distinct: meta.distinct,
         null_count: meta.null_count,
         nan_count: meta.nan_count,

@@ -1,12 +1,15 @@
-//! Writes dictionary columns: codes, encoded entries, run offsets, and the permutation by a counting sort of the codes.
+//! Writes dictionary columns: codes, encoded entries, run offsets, and the order: posting lists, or a permutation by a
+//! counting sort of the codes.
 
 use std::ops::Range;
 
+use crate::column::bits::bit_width;
 use crate::column_record::{ColumnMeta, SortIndex};
 use crate::error::FormatError;
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, json_string_text, push_csv_field};
-use crate::writer::segment::{SectionSet, TakeUint, UintWriter, ZoneBuilder, read_uints};
+use crate::writer::postings;
+use crate::writer::segment::{BitWriter, SectionSet, TakeUint, UintWriter, ZoneBuilder, read_uints};
 use crate::writer::sort::Passes;
 use crate::writer::spool::Spool;
 
@@ -59,7 +62,7 @@ pub(crate) struct DictionaryParts {
     pub(crate) in_file_order: bool,
 }
 
-/// Writes codes, runs and permutation. `codes` calls its argument with the code of every row; null is `entries`.
+/// Writes codes, runs and order. `codes` calls its argument with the code of every row; null is `entries`.
 pub(crate) fn write(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -86,17 +89,24 @@ pub(crate) fn write(
     let (spool, width, rows) = writer.finish()?;
     meta.entries = entries;
     meta.distinct = Some(entries.into());
+    let runs = run_starts(&counts);
+    let table_rows = runs.last().copied().unwrap_or(0);
     meta.sort_index = match (sort_index, parts.in_file_order) {
         (false, _) => SortIndex::None,
         (true, true) => SortIndex::FileOrder,
+        (true, false) if postings::are_smaller(entries, table_rows) => SortIndex::Postings,
         (true, false) => SortIndex::Permutation,
     };
-    let runs = run_starts(&counts);
-    if meta.sort_index == SortIndex::Permutation {
-        let permutation =
-            UintWriter::new(set.spool(), u32::try_from(rows.saturating_sub(1)).unwrap_or(u32::MAX));
-        let (rows_spool, rows_width, items) = permute(&spool, width, &runs, sort_memory, permutation)?;
-        set.add(SectionKind::Permutation, rows_width, items, rows_spool);
+    match meta.sort_index {
+        SortIndex::None | SortIndex::FileOrder => (),
+        SortIndex::Postings => postings::write(set, &spool, width, &runs, sort_memory)?,
+        SortIndex::Permutation => {
+            let width_in_bits = bit_width(table_rows.saturating_sub(1));
+            let mut permutation = BitWriter::new(set.spool(), width_in_bits);
+            permute(&spool, width, &runs, sort_memory, &mut permutation)?;
+            let permutation = permutation.finish()?;
+            set.add(SectionKind::Permutation, 0, permutation.items, permutation.spool);
+        }
     }
     if rows > CONSTANT_ROWS_MIN && counts.first().is_some_and(|count| u64::from(*count) == rows) {
         set.add(SectionKind::ConstantCodes, 0, rows, set.spool());
@@ -141,8 +151,8 @@ fn permute(
     width: u16,
     runs: &[u32],
     memory: u64,
-    mut out: UintWriter,
-) -> Result<(Spool, u16, u64), FormatError> {
+    out: &mut BitWriter,
+) -> Result<(), FormatError> {
     let rows = runs.last().copied().unwrap_or(0);
     let window_rows = u32::try_from(memory / 4).unwrap_or(u32::MAX).max(65_536);
     let mut passes = Passes::new();
@@ -153,7 +163,7 @@ fn permute(
         out.push_all(&place_window(codes, width, runs, window.clone())?)?;
         start = window.end;
     }
-    out.finish()
+    Ok(())
 }
 
 fn place_window(

@@ -7,6 +7,7 @@ mod dictionary;
 mod distinct_sketch;
 mod number_column;
 mod number_order;
+mod postings;
 mod segment;
 mod small_table;
 mod sort;
@@ -17,6 +18,7 @@ mod texts;
 mod validity;
 
 pub(crate) use number_column::push_json_number;
+pub(crate) use postings::{TakeZone, build as build_postings};
 
 pub use builder::{BuildOptions, ColumnBuilder};
 pub use segment::{ColumnReport, ColumnSegment};

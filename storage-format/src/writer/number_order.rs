@@ -1,11 +1,12 @@
 //! Writes the order of a number column: permutation and fences.
 
 use crate::column::FENCE_RANKS;
+use crate::column::bits::bit_width;
 use crate::column_record::{ColumnMeta, SortIndex};
 use crate::error::FormatError;
 use crate::section::SectionKind;
 use crate::writer::number_column::NumberSource;
-use crate::writer::segment::{SectionSet, UintWriter};
+use crate::writer::segment::{BitWriter, SectionSet};
 use crate::writer::sort::{KeyRange, OrderKey, visit_sorted};
 
 /// Writes the permutation (unless the file order is sorted) and the fences, and counts distinct values.
@@ -38,14 +39,14 @@ pub(super) fn write_order(
         &order.fences,
     )?;
     if meta.sort_index == SortIndex::Permutation {
-        let (spool, width, items) = order.rows.finish()?;
-        set.add(SectionKind::Permutation, width, items, spool);
+        let rows = order.rows.finish()?;
+        set.add(SectionKind::Permutation, 0, rows.items, rows.spool);
     }
     Ok(())
 }
 
 struct OrderWriter {
-    rows: UintWriter,
+    rows: BitWriter,
     fences: Vec<u8>,
     key_width: usize,
     rank: u64,
@@ -56,7 +57,7 @@ struct OrderWriter {
 impl OrderWriter {
     fn new(set: &SectionSet<'_>, source: &NumberSource<'_>, rows: u64) -> OrderWriter {
         let largest = u32::try_from(rows.saturating_sub(1)).unwrap_or(u32::MAX);
-        let rows = UintWriter::new(set.spool(), largest);
+        let rows = BitWriter::new(set.spool(), bit_width(largest));
         OrderWriter { rows, fences: Vec::new(), key_width: source.width, rank: 0, last: None, distinct: 0 }
     }
 

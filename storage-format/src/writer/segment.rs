@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::array::{push_uint, width_for};
+use crate::column::bits::{BIT_WIDTH_MAX, BITS_PADDING, BitArray, BitPacker};
 use crate::column::{ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
@@ -20,7 +21,7 @@ pub struct ColumnReport {
     pub encoding: &'static str,
     /// Reason for the encoding.
     pub reason: String,
-    /// `none`, `file order` or `permutation`.
+    /// `none`, `file order`, `permutation` or `posting lists`.
     pub sort_index: &'static str,
     /// Distinct values, if known.
     pub distinct: Option<u64>,
@@ -162,10 +163,6 @@ impl UintWriter {
         Ok(())
     }
 
-    pub(crate) fn push_all(&mut self, values: &[u32]) -> Result<(), FormatError> {
-        values.iter().try_for_each(|value| self.push(*value))
-    }
-
     pub(crate) fn finish(mut self) -> Result<(Spool, u16, u64), FormatError> {
         self.spool.push(&self.buffer)?;
         Ok((self.spool, u16::from(self.width), self.items))
@@ -191,6 +188,81 @@ pub(crate) fn read_uints(
             .try_for_each(|[a, b, c]| take(u32::from_le_bytes([*a, *b, *c, 0]))),
         _ => piece.as_chunks::<4>().0.iter().try_for_each(|item| take(u32::from_le_bytes(*item))),
     })
+}
+
+/// Items that fill whole words at any width.
+const BIT_BLOCK_ITEMS: usize = 64;
+/// Bytes of so many items of the largest width.
+const BIT_BLOCK_BYTES_MAX: usize = BIT_BLOCK_ITEMS * BIT_WIDTH_MAX as usize / 8;
+
+/// Writes unsigned integers of one width in bits.
+pub(crate) struct BitWriter {
+    spool: Spool,
+    width: u32,
+    packer: BitPacker,
+    buffer: Vec<u8>,
+    items: u64,
+}
+
+impl BitWriter {
+    pub(crate) fn new(spool: Spool, width: u32) -> BitWriter {
+        let buffer = Vec::with_capacity(BUFFER_BYTES + BIT_BLOCK_BYTES_MAX);
+        BitWriter { spool, width, packer: BitPacker::new(width), buffer, items: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, value: u32) -> Result<(), FormatError> {
+        self.packer.push(value, &mut self.buffer);
+        self.items += 1;
+        if self.buffer.len() >= BUFFER_BYTES && self.items.is_multiple_of(BIT_BLOCK_ITEMS as u64) {
+            self.spool.push(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_all(&mut self, values: &[u32]) -> Result<(), FormatError> {
+        values.iter().try_for_each(|value| self.push(*value))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Bits, FormatError> {
+        self.packer.finish(&mut self.buffer);
+        self.spool.push(&self.buffer)?;
+        Ok(Bits { spool: self.spool, width: self.width, items: self.items })
+    }
+}
+
+/// What a [`BitWriter`] wrote.
+pub(crate) struct Bits {
+    pub(crate) spool: Spool,
+    width: u32,
+    pub(crate) items: u64,
+}
+
+impl Bits {
+    /// Reads the integers in order.
+    pub(crate) fn read(
+        &self,
+        mut take: impl FnMut(u32) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut left = self.items;
+        let block_bytes = BIT_BLOCK_ITEMS * self.width as usize / 8;
+        if block_bytes == 0 {
+            return (0..left).try_for_each(|_| take(0));
+        }
+        self.spool.read(block_bytes, &mut |piece| {
+            piece.chunks(block_bytes).try_for_each(|block| {
+                let mut padded = [0u8; BIT_BLOCK_BYTES_MAX + BITS_PADDING];
+                crate::layout::put(&mut padded, 0, block);
+                let count = left.min(BIT_BLOCK_ITEMS as u64);
+                left -= count;
+                let Some(items) = BitArray::new(&padded, self.width, BIT_BLOCK_ITEMS) else { return Ok(()) };
+                (0..usize::try_from(count).unwrap_or(0))
+                    .filter_map(|at| items.get(at))
+                    .try_for_each(&mut take)
+            })
+        })
+    }
 }
 
 /// Builds the zone map row by row.

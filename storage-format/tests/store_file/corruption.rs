@@ -27,7 +27,10 @@ pub fn constant_file() -> Vec<u8> {
     written(&columns, TableWriter::append_statistics)
 }
 
-fn written(columns: &[Column], derive: impl FnOnce(&mut TableWriter) -> Result<(), FormatError>) -> Vec<u8> {
+pub fn written(
+    columns: &[Column],
+    derive: impl FnOnce(&mut TableWriter) -> Result<(), FormatError>,
+) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.mcol");
     write_table_and(&path, columns, derive).unwrap();
@@ -35,7 +38,7 @@ fn written(columns: &[Column], derive: impl FnOnce(&mut TableWriter) -> Result<(
 }
 
 /// Every storage, with and without nulls.
-fn small_columns() -> [Column; 7] {
+pub fn small_columns() -> [Column; 7] {
     let texts = |values: &[Option<&str>]| {
         ColumnValues::Texts(values.iter().map(|value| value.map(String::from)).collect())
     };
@@ -156,7 +159,7 @@ fn rejects_truncated_and_extended_files() {
 }
 
 /// Recomputes all checksums after damage, so that only bounds and invariants can detect it.
-fn reseal(bytes: &mut [u8]) {
+pub fn reseal(bytes: &mut [u8]) {
     use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};
     let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
     let count = u32::from_le_bytes(bytes[36..40].try_into().unwrap()) as usize;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use mercato_format::{ExportFormat, Table};
+use mercato_format::{ExportFormat, SortIndex, Table};
 
 use crate::corruption::{constant_file, full_file, read_everything};
+use crate::orders::postings_file;
 
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
@@ -40,7 +41,15 @@ fn opens_constant_columns_of_version_1() {
 }
 
 #[test]
+fn opens_posting_lists_of_version_1() {
+    let table = Table::open(&golden("v1_postings.mcol")).unwrap();
+    table.verify(&|_| ()).unwrap();
+    assert_eq!((table.row_count(), table.columns()[0].sort_index), (20_000, SortIndex::Postings));
+}
+
+#[test]
 fn writer_reproduces_version_1_bytes() {
     assert_eq!(std::fs::read(golden("v1.mcol")).unwrap(), full_file());
     assert_eq!(std::fs::read(golden("v1_constant.mcol")).unwrap(), constant_file());
+    assert_eq!(std::fs::read(golden("v1_postings.mcol")).unwrap(), postings_file());
 }

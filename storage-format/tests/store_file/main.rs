@@ -3,6 +3,7 @@
 
 mod corruption;
 mod golden;
+mod orders;
 mod outline;
 mod random_table;
 mod round_trip;

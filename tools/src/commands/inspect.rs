@@ -1,10 +1,11 @@
-//! The command `inspect FILE.mcol`: lists the columns and sections of a store file from its directory. Reads no value.
+//! The command `inspect FILE.mcol`: lists the columns and sections of a store file from its directory. Reads no value, but the
+//! lengths of runs, which say what forms their posting lists have.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use mercato_format::{ColumnKind, ColumnMeta, SectionInfo, SortIndex, Storage, Table};
+use mercato_format::{ColumnKind, PostingForms, RowOrder, SectionInfo, Storage, Table};
 use serde::Serialize;
 
 use super::{print_json, print_text};
@@ -50,6 +51,23 @@ struct ColumnLine {
     distinct: Option<u64>,
     data_bytes: u64,
     index_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    posting_lists: Option<PostingLists>,
+}
+
+/// The posting lists of a column, by form.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PostingLists {
+    counts: Lists,
+    elias_fano: Lists,
+    plain: Lists,
+}
+
+#[derive(Debug, Serialize)]
+struct Lists {
+    lists: u32,
+    bytes: u64,
 }
 
 /// Neighbouring columns whose cells share row blocks.
@@ -85,7 +103,7 @@ pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
         bytes: table.file_bytes(),
         fingerprint: table.fingerprint().to_string(),
         written_by: table.writer().to_owned(),
-        columns: table.columns().iter().zip(sizes).map(column_line).collect(),
+        columns: (0..).zip(sizes).map_while(|(column, sizes)| column_line(&table, column, sizes)).collect(),
         row_blocks: groups(&sections),
         sections: sections.iter().map(section_line).collect(),
         source_schema: table.source_schema().to_owned(),
@@ -124,8 +142,13 @@ fn sizes(columns: usize, sections: &[SectionInfo]) -> Vec<[u64; 2]> {
     sizes
 }
 
-fn column_line((column, [data_bytes, index_bytes]): (&ColumnMeta, [u64; 2])) -> ColumnLine {
-    ColumnLine {
+fn column_line(table: &Table, number: usize, [data_bytes, index_bytes]: [u64; 2]) -> Option<ColumnLine> {
+    let column = table.columns().get(number)?;
+    let posting_lists = match table.column(number).map(|data| data.order()) {
+        Ok(RowOrder::Postings(lists)) => Some(posting_lists(lists.forms())),
+        _ => None,
+    };
+    Some(ColumnLine {
         name: column.name.clone(),
         r#type: column.kind.logical().name(),
         kind: kind_text(column.kind),
@@ -136,16 +159,22 @@ fn column_line((column, [data_bytes, index_bytes]): (&ColumnMeta, [u64; 2])) -> 
             Storage::Numbers => "numbers",
             Storage::Texts => "texts",
         },
-        sort_index: match column.sort_index {
-            SortIndex::None => "none",
-            SortIndex::FileOrder => "file order",
-            SortIndex::Permutation => "permutation",
-        },
+        sort_index: column.sort_index.name(),
         nulls: column.null_count,
         nans: column.nan_count,
         distinct: column.distinct,
         data_bytes,
         index_bytes,
+        posting_lists,
+    })
+}
+
+fn posting_lists(forms: PostingForms) -> PostingLists {
+    let lists = |(lists, bytes)| Lists { lists, bytes };
+    PostingLists {
+        counts: lists(forms.counts),
+        elias_fano: lists(forms.elias_fano),
+        plain: lists(forms.plain),
     }
 }
 
@@ -183,14 +212,14 @@ fn for_people(inspection: &Inspection) -> String {
     // Writing into a String cannot fail.
     let _ = writeln!(
         text,
-        "{:>4} {:32} {:18} {:10} {:11} {:>11} {:>10} {:>13} {:>13}  source type",
+        "{:>4} {:32} {:18} {:10} {:13} {:>11} {:>10} {:>13} {:>13}  source type",
         "", "column", "kind", "encoding", "sort index", "distinct", "nulls", "data bytes", "index bytes"
     );
     for (index, column) in inspection.columns.iter().enumerate() {
         let distinct = column.distinct.map_or_else(|| "?".to_owned(), |distinct| distinct.to_string());
         let _ = writeln!(
             text,
-            "{index:>4} {:32} {:18} {:10} {:11} {distinct:>11} {:>10} {:>13} {:>13}  {}",
+            "{index:>4} {:32} {:18} {:10} {:13} {distinct:>11} {:>10} {:>13} {:>13}  {}",
             column.name,
             column.kind,
             column.encoding,
@@ -201,6 +230,7 @@ fn for_people(inspection: &Inspection) -> String {
             column.source_type
         );
     }
+    push_posting_lists(&mut text, &inspection.columns);
     for group in &inspection.row_blocks {
         let last = u64::from(group.first_column) + group.columns.saturating_sub(1);
         let _ = writeln!(
@@ -224,4 +254,29 @@ fn for_people(inspection: &Inspection) -> String {
     }
     let _ = write!(text, "\n{}", inspection.source_schema);
     text
+}
+
+/// A table of the posting lists, where there are any.
+fn push_posting_lists(text: &mut String, columns: &[ColumnLine]) {
+    let mut lines =
+        columns.iter().filter_map(|column| Some((column, column.posting_lists.as_ref()?))).peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\n{:32} {:>20} {:>20} {:>20}",
+        "posting lists (bytes)", "counts by zone", "Elias-Fano", "plain"
+    );
+    for (column, forms) in lines {
+        let cell = |form: &Lists| format!("{} ({})", form.lists, form.bytes);
+        let _ = writeln!(
+            text,
+            "{:32} {:>20} {:>20} {:>20}",
+            column.name,
+            cell(&forms.counts),
+            cell(&forms.elias_fano),
+            cell(&forms.plain)
+        );
+    }
 }

@@ -21,6 +21,8 @@ pub const SORT_ROW_BYTES: u64 = 16;
 /// The order may take half of the memory; columns are built in the rest.
 const SORT_SHARE: u64 = 2;
 const MEBIBYTE: u64 = 1 << 20;
+/// Ranks whose rows are found together.
+const BLOCK_RANKS: u32 = 8192;
 
 /// The numbers of the columns to sort by.
 ///
@@ -100,14 +102,19 @@ pub fn sequence(
 /// `None` when the file is damaged.
 fn stable_by(column: &ColumnData<'_>, rows: u32, order: &[u32]) -> Option<Vec<u32>> {
     let mut run_of = vec![0_u32; rows as usize];
-    let index = column.order();
-    let mut first = 0;
-    for rank in 0..rows {
-        let row = index.row_at(rank)?;
-        if rank > 0 && !is_same(column, index.row_at(rank - 1)?, row)? {
-            first = rank;
+    let (mut first, mut before, mut block) = (0, None, Vec::new());
+    for start in (0..rows).step_by(BLOCK_RANKS as usize) {
+        block.clear();
+        let end = rows.min(start.saturating_add(BLOCK_RANKS));
+        column.order().copy_rows(start..end, &mut block).then_some(())?;
+        for (rank, row) in (start..).zip(&block) {
+            if let Some(before) = before.replace(*row)
+                && !is_same(column, before, *row)?
+            {
+                first = rank;
+            }
+            *run_of.get_mut(*row as usize)? = first;
         }
-        *run_of.get_mut(row as usize)? = first;
     }
     // The next free place of a run, by its first rank.
     let mut next: Vec<u32> = (0..rows).collect();

@@ -1,6 +1,6 @@
 //! Costs and sizes that select a strategy.
 
-/// Rows tested at a time while a permutation is scanned.
+/// Rows tested at a time while a sort order is scanned.
 pub(super) const SCAN_BLOCK_ROWS: usize = 4096;
 /// Visits granted to every scan, so that small tables never change strategy.
 pub(super) const SCAN_VISITS_MIN: f64 = 65_536.0;
@@ -12,7 +12,7 @@ pub(super) const SELECTION_BLOCK_ROWS: usize = 8192;
 pub(super) const ZONE_ROW_COST: f64 = 0.4;
 /// Nanoseconds to test a row found by an index.
 pub(super) const PROBE_COST: f64 = 4.0;
-/// Nanoseconds to visit and test a row along a permutation: rows lie far apart.
+/// Nanoseconds to visit and test a row along a sort order: rows lie far apart.
 pub(super) const VISIT_COST: f64 = 20.0;
 /// Nanoseconds to fetch and compare the sort key of a match.
 pub(super) const TOP_ROW_COST: f64 = 10.0;

@@ -1,9 +1,9 @@
 //! Executes a plan. Exact counts of the indexes and the budget of a scan select the strategy; all strategies give the
 //! same rows. `N` rows, `F` expected matches, `k` rows wanted:
 //!
-//! 1. No filter, or one on the sort column alone: a slice of the permutation.
+//! 1. No filter, or one on the sort column alone: a slice of the sort order.
 //! 2. File order: rows from the most selective index where that is cheaper, else zone by zone until `k` are found.
-//! 3. Sorted: scan the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
+//! 3. Sorted: scan the order and test each row where `k·N/F` visits cost less than finding all matches, for at
 //!    most four times the visits expected.
 //! 4. Sorted otherwise: all matches, then the top `k`.
 //!

@@ -59,7 +59,7 @@ pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexSca
     Ok((scan, left))
 }
 
-/// Scans the permutation and tests every row; `None` when that is, or turns out to be, too expensive.
+/// Scans the sort order and tests every row; `None` when that is, or turns out to be, too expensive.
 fn scan_and_test(
     plan: &Plan<'_>,
     mut scan: IndexScan<'_>,
@@ -106,7 +106,7 @@ fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     find + plan.filter.density() * rows * TOP_ROW_COST
 }
 
-/// A page too deep to sort in memory: scans the permutation against a complete selection.
+/// A page too deep to sort in memory: scans the sort order against a complete selection.
 fn scan_selection(
     plan: &Plan<'_>,
     mut scan: IndexScan<'_>,

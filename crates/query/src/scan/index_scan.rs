@@ -1,4 +1,4 @@
-//! Scans a table in the order of a sort column, along its permutation. A descending scan visits runs of equal values in
+//! Scans a table in the order of a sort column. A descending scan visits runs of equal values in
 //! reverse and the rows of a run forward, so ties stay in row order. NaN and then nulls come last in both directions.
 //! Starting anywhere costs a binary search.
 
@@ -131,8 +131,7 @@ impl<'t> IndexScan<'t> {
             Place::Value(place) => self.run_of(&place)?,
         };
         let is_value = matches!(position.place, Place::Value(_));
-        let next = partition_point(run.clone(), |rank| Some(self.order.row_at(rank)? <= position.row));
-        let next = next.ok_or_else(|| self.damaged())?;
+        let next = self.order.rank_after(run.clone(), position.row).ok_or_else(|| self.damaged())?;
         let trimmed = std::mem::take(&mut self.ahead);
         for span in trimmed {
             match span {
@@ -204,12 +203,11 @@ impl<'t> IndexScan<'t> {
     /// The first rank of the run of a rank with a value.
     fn run_start(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
-            let row = self.order.row_at(rank)?;
             match &self.data {
-                ColumnData::Dictionary(column) => column.first_rank(column.codes.get(row as usize)?),
-                ColumnData::Texts(column) => column.ranks?.get(row as usize),
+                ColumnData::Dictionary(column) => column.first_rank(column.code_at(rank)?),
+                ColumnData::Texts(column) => column.ranks?.get(self.order.row_at(rank)? as usize),
                 ColumnData::Numbers(column) => {
-                    let key = column.wide_order_key(row)?;
+                    let key = column.wide_order_key(self.order.row_at(rank)?)?;
                     let before = rank.checked_sub(1);
                     let same = before.and_then(|before| column.wide_order_key(self.order.row_at(before)?));
                     if same == Some(key) { column.lower_bound(key, 0) } else { Some(rank) }
@@ -222,19 +220,17 @@ impl<'t> IndexScan<'t> {
     /// The rank after the run of a rank with a value.
     fn run_end(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
-            let row = self.order.row_at(rank)?;
             match &self.data {
-                ColumnData::Dictionary(column) => {
-                    column.first_rank(column.codes.get(row as usize)?.checked_add(1)?)
-                }
+                ColumnData::Dictionary(column) => column.first_rank(column.code_at(rank)?.checked_add(1)?),
                 ColumnData::Texts(column) => {
-                    let (ranks, run) = (column.ranks?, column.ranks?.get(row as usize)?);
+                    let ranks = column.ranks?;
+                    let run = ranks.get(self.order.row_at(rank)? as usize)?;
                     partition_point(rank..self.valid, |rank| {
                         Some(ranks.get(self.order.row_at(rank)? as usize)? <= run)
                     })
                 }
                 ColumnData::Numbers(column) => {
-                    let key = column.wide_order_key(row)?;
+                    let key = column.wide_order_key(self.order.row_at(rank)?)?;
                     match key.checked_add(1).filter(|after| self.key_exists(*after)) {
                         Some(after) => column.lower_bound(after, 0),
                         None => Some(self.valid),

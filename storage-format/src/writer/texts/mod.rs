@@ -4,6 +4,7 @@ mod sort;
 mod source;
 
 use crate::array::width_for;
+use crate::column::bits::bit_width;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
 use crate::fsst::{ESCAPE, Encoder, SAMPLE_BYTES_MAX, SAMPLE_PIECE_BYTES};
@@ -11,9 +12,8 @@ use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, push_json_string};
 use crate::writer::blocks::PackedTexts;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts, csv_of_strings};
-use crate::writer::segment::{SectionSet, UintWriter, ZoneBuilder, read_uints};
+use crate::writer::segment::{BitWriter, Bits, SectionSet, UintWriter, ZoneBuilder};
 use crate::writer::sort::Passes;
-use crate::writer::spool::Spool;
 use crate::writer::validity::Validity;
 
 pub(crate) use source::TextSource;
@@ -139,7 +139,7 @@ fn write_order(
 ) -> Result<(), FormatError> {
     let rows = u32::try_from(source.rows).unwrap_or(u32::MAX);
     let valid = rows - u32::try_from(source.null_count).unwrap_or(u32::MAX);
-    let mut permutation = UintWriter::new(set.spool(), rows.saturating_sub(1));
+    let mut permutation = BitWriter::new(set.spool(), bit_width(rows.saturating_sub(1)));
     let mut run_starts = Validity::default();
     let mut distinct = 0u64;
     if source.in_file_order {
@@ -172,18 +172,17 @@ fn write_order(
         })?;
     }
     meta.distinct = Some(distinct);
-    let (spool, width, items) = permutation.finish()?;
-    let order = Order { permutation: &spool, width, run_starts: &run_starts, rows, valid };
+    let permutation = permutation.finish()?;
+    let order = Order { permutation: &permutation, run_starts: &run_starts, rows, valid };
     let zones = write_ranks(set, &order, sort_memory)?;
     if meta.sort_index == SortIndex::Permutation {
-        set.add(SectionKind::Permutation, width, items, spool);
+        set.add(SectionKind::Permutation, 0, permutation.items, permutation.spool);
     }
     set.add_zones(&zones)
 }
 
 struct Order<'a> {
-    permutation: &'a Spool,
-    width: u16,
+    permutation: &'a Bits,
     run_starts: &'a Validity,
     rows: u32,
     valid: u32,
@@ -222,7 +221,7 @@ fn write_ranks(
 fn ranks_of_window(order: &Order<'_>, start: u32, end: u32) -> Result<Vec<u32>, FormatError> {
     let mut window = vec![order.valid; (end - start) as usize];
     let (mut rank, mut run) = (0u32, 0u32);
-    read_uints(order.permutation, order.width, |row| {
+    order.permutation.read(|row| {
         if rank < order.valid {
             if order.run_starts.bit(u64::from(rank)) {
                 run = rank;
