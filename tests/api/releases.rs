@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use mercato_catalog::objects::{ObjectName, ObjectStore, StoreAddress};
 use mercato_catalog::publish::{Rows, rollback, unpublish};
-use mercato_catalog::releases::{
-    Progress, Pulled, ReleaseError, Releases, VersionBlobs, note_publication, wait_for_servers,
-};
+use mercato_catalog::releases::{Progress, Pulled, ReleaseError, Releases, VersionBlobs, wait_for_servers};
 use mercato_catalog::{DataDirectory, Slug};
 use mercato_database::{Connection, DatabaseAddress, migrate};
 use mercato_format::ColumnKind;

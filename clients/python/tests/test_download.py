@@ -210,8 +210,10 @@ def test_compares_the_length(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_file_without_length_is_refused(tmp_path: Path) -> None:
-    fake = Fake(faults=[lambda request: None, lambda request: httpx.Response(200, stream=httpx.ByteStream(b"x"))])
+@pytest.mark.parametrize("headers", [{}, {"Content-Length": "x", "Accept-Ranges": "none"}])
+def test_file_without_length_is_refused(headers: dict[str, str], tmp_path: Path) -> None:
+    whole = httpx.Response(200, headers=headers, stream=httpx.ByteStream(b"x"))
+    fake = Fake(faults=[lambda request: None, lambda request: whole])
     with pytest.raises(mercato.UnexpectedAnswer, match="length"):
         download(fake, tmp_path / "numbers.csv")
     assert list(tmp_path.iterdir()) == []

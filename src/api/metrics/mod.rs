@@ -259,9 +259,9 @@ mod tests {
         for line in [
             "mercato_requests_total{route=\"/d/{slug}\",status=\"200\"} 2",
             "mercato_requests_total{route=\"/d/{slug}\",status=\"404\"} 1",
-            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.00025\"} 0",
-            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.0005\"} 3",
-            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"+Inf\"} 3",
+            "mercato_request_duration_seconds_bucket{le=\"0.00025\",route=\"/d/{slug}\"} 0",
+            "mercato_request_duration_seconds_bucket{le=\"0.0005\",route=\"/d/{slug}\"} 3",
+            "mercato_request_duration_seconds_bucket{le=\"+Inf\",route=\"/d/{slug}\"} 3",
             "mercato_request_duration_seconds_count{route=\"/d/{slug}\"} 3",
             "# HELP mercato_rows Rows returned.",
             "# TYPE mercato_rows counter",

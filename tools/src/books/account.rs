@@ -23,6 +23,7 @@ pub enum AccountCommand {
     #[command(after_help = "Examples:
   mercato-tools account reset-password --account acc_2 --data /var/lib/mercato
   mercato-tools account reset-password --account acc_2 --set --data /var/lib/mercato < password.txt")]
+    #[group(skip)]
     ResetPassword {
         #[command(flatten)]
         command: ResetPassword,

@@ -271,6 +271,11 @@ fn removes_files_of_killed_conversions_only() {
 }
 
 #[test]
+fn names_of_arguments_and_groups_are_unique() {
+    <mercato_tools::command_line::Arguments as clap::CommandFactory>::command().debug_assert();
+}
+
+#[test]
 fn help_shows_examples() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["--help"][..], &["convert", "--help"], &["inspect", "--help"], &["verify", "--help"]]

@@ -14,7 +14,8 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 Report = Callable[[int, int], None]
 Progress = bool | Report | None
-"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function hears bytes and all bytes; 0 where nobody knows those."""
+"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function hears bytes and all bytes; 0
+where nobody knows those."""
 
 
 @contextlib.contextmanager

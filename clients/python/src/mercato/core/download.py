@@ -1,5 +1,7 @@
-"""A whole version as a file, checked before it gets its name. It is resumed by range, also by a later call; a file without
-ranges begins anew, and is paid once under its key."""
+"""A whole version as a file, checked before it gets its name.
+
+It is resumed by range, also by a later call. A file without ranges begins anew, and is paid once under its key.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +121,8 @@ def _check(answer: Answer, partial: PartialFile) -> None:
     if not partial.resumable_bytes:
         if answer.status != 200:
             raise UnexpectedAnswer(f"the status is {answer.status}, and the whole file was asked for")
-        length: str | None = headers.get("Content-Length")
-        if length is None and headers.get("Accept-Ranges") != "none":
+        length = headers.get("Content-Length", "")
+        if not length.isdigit() and (length or headers.get("Accept-Ranges") != "none"):
             raise UnexpectedAnswer("the length of the file is not announced")
         partial.begin(Announced(int(length) if length else None, headers.get("ETag", ""), headers.get("Repr-Digest")))
         return
