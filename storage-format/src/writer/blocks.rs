@@ -18,15 +18,15 @@ const GROUP_ROW_BYTES_MAX: u64 = 256;
 /// Bytes of a block, on average: a page of the page cache.
 const BLOCK_BYTES: u64 = 4_096;
 /// Bytes of the longest texts of a group; a longer one stands alone.
-const GROUP_TEXTS_BYTES_MAX: u64 = 64 << 20;
+const GROUP_TEXTS_BYTES_MAX: u64 = 4 << 20;
 /// Rows, and bytes of packed texts, that are made at a time.
-const PIECE_ROWS: u64 = 65_536;
-const PIECE_TEXT_BYTES: u64 = 32 << 20;
+const PIECE_ROWS: u64 = 16_384;
+const PIECE_TEXT_BYTES: u64 = 4 << 20;
 /// Memory of a section before it spills, and of sections before they go into the file.
-const SECTION_MEMORY_BYTES: u64 = 16 << 20;
-const SECTIONS_MEMORY_BYTES: u64 = 32 << 20;
+const SECTION_MEMORY_BYTES: u64 = 2 << 20;
+const SECTIONS_MEMORY_BYTES: u64 = 8 << 20;
 /// Memory of the packed texts of all columns before they spill.
-const TEXTS_MEMORY_BYTES: u64 = 32 << 20;
+const TEXTS_MEMORY_BYTES: u64 = 4 << 20;
 
 /// The packed texts of a column, and the length of each in four bytes.
 pub(crate) struct PackedTexts {
