@@ -5,6 +5,9 @@ use crate::layout::take;
 
 /// Readable bytes behind an array, so that one load reads any item.
 pub const BITS_PADDING: usize = 8;
+/// Items that are copied together, and the most bytes that are loaded for them.
+const GROUP_ITEMS: usize = 8;
+const GROUP_BYTES_MAX: usize = 40;
 /// Most bits of an item.
 pub const BIT_WIDTH_MAX: u32 = 32;
 
@@ -79,8 +82,42 @@ impl<'a> BitArray<'a> {
         let Some(end) = start.checked_add(count).filter(|end| *end <= self.len) else {
             return false;
         };
-        out.extend((start..end).map(|index| self.load(index).unwrap_or(0)));
+        let from = out.len();
+        out.resize(from + count, 0);
+        let Some(items) = out.get_mut(from..) else { return false };
+        // Eight items from a multiple of eight on begin at a byte.
+        let (head, items) = items.split_at_mut((start.next_multiple_of(GROUP_ITEMS) - start).min(count));
+        let groups = (start + head.len()).div_ceil(GROUP_ITEMS);
+        let (whole, tail) = items.as_chunks_mut::<GROUP_ITEMS>();
+        let first_of_tail = end - tail.len();
+        self.copy_groups(groups, whole);
+        for (index, item) in (start..).zip(head).chain((first_of_tail..).zip(tail)) {
+            *item = self.load(index).unwrap_or(0);
+        }
         true
+    }
+
+    /// Copies groups of eight items. Their places in a group are the same for all groups.
+    #[expect(clippy::cast_possible_truncation, reason = "the mask keeps at most 32 bits")]
+    fn copy_groups(&self, first: usize, groups: &mut [[u32; GROUP_ITEMS]]) {
+        let places: [(usize, usize); GROUP_ITEMS] =
+            std::array::from_fn(|item| (item * self.width / 8, item * self.width % 8));
+        for (number, group) in (first..).zip(groups) {
+            let start = number * self.width;
+            match self.bytes.get(start..).and_then(<[u8]>::first_chunk::<GROUP_BYTES_MAX>) {
+                Some(bytes) => {
+                    for (item, (at, shift)) in group.iter_mut().zip(places) {
+                        *item = (take(bytes, at).map_or(0, u64::from_le_bytes) >> shift & self.mask) as u32;
+                    }
+                }
+                // The last groups have fewer bytes behind them.
+                None => {
+                    for (index, item) in (number * GROUP_ITEMS..).zip(group) {
+                        *item = self.load(index).unwrap_or(0);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -166,7 +203,7 @@ mod tests {
                 prop_assert_eq!(array.get(index), Some(*value));
             }
             prop_assert_eq!(array.get(values.len()), None);
-            let middle = values.len() / 3;
+            let middle = values.len() / 7;
             let mut copied = vec![7];
             prop_assert!(array.copy_range(middle, values.len() - middle, &mut copied));
             prop_assert_eq!(&copied[1..], &values[middle..]);

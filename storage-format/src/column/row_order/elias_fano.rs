@@ -81,25 +81,30 @@ impl<'a> EliasFano<'a> {
         self.row(place, word * 64 + ones.trailing_zeros())
     }
 
-    /// Appends the rows at `count` places from `first` on.
+    /// Appends the rows at `count` places from `first` on: first all low parts, then the high ones.
     pub(super) fn copy(&self, first: u32, count: u32, out: &mut Vec<u32>) -> Option<()> {
-        let end = first.checked_add(count).filter(|end| *end <= self.shape.count)?;
+        let from = out.len();
+        self.low.copy_range(first as usize, count as usize, out).then_some(())?;
+        let mut rows = out.get_mut(from..)?.iter_mut();
         if count == 0 {
             return Some(());
         }
-        out.reserve(count as usize);
         let (mut word, mut ones) = self.find(first)?;
-        let mut place = first;
+        // The place of a one in the bitmap, less the number of ones before it, is the high part. A damaged list may have
+        // too few bits, and then gives rows that no table has.
+        let mut before = word.wrapping_mul(64).wrapping_sub(first);
         loop {
             while ones != 0 {
-                out.push(self.row(place, word * 64 + ones.trailing_zeros())?);
-                place += 1;
-                if place == end {
-                    return Some(());
-                }
+                let Some(row) = rows.next() else { return Some(()) };
+                *row |= before.wrapping_add(ones.trailing_zeros()) << self.shape.low_width;
+                before = before.wrapping_sub(1);
                 ones &= ones - 1;
             }
+            if rows.len() == 0 {
+                return Some(());
+            }
             word += 1;
+            before = before.wrapping_add(64);
             ones = self.word(word)?;
         }
     }
