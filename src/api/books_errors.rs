@@ -9,16 +9,16 @@ use mercato_people::{KeyRefusal, RateRefusal};
 use mercato_web::{ApiError, ErrorKind};
 
 /// An error of the books or of access, as clients get it.
-pub trait BooksRefusal {
+pub trait Refusal {
     fn refusal(self) -> ApiError;
 }
 
 /// The refusal of a request.
-pub fn from_books(error: impl BooksRefusal) -> ApiError {
+pub fn from_books(error: impl Refusal) -> ApiError {
     error.refusal()
 }
 
-impl BooksRefusal for ChargeError {
+impl Refusal for ChargeError {
     fn refusal(self) -> ApiError {
         match self {
             ChargeError::InsufficientCredits { required, available } => {
@@ -71,7 +71,7 @@ impl BooksRefusal for ChargeError {
     }
 }
 
-impl BooksRefusal for BooksError {
+impl Refusal for BooksError {
     fn refusal(self) -> ApiError {
         match self {
             // Its keys are revoked; the request was let in before that.
@@ -82,7 +82,7 @@ impl BooksRefusal for BooksError {
     }
 }
 
-impl BooksRefusal for Unavailable {
+impl Refusal for Unavailable {
     fn refusal(self) -> ApiError {
         let message = format!("the books cannot be kept right now: {self}");
         ApiError::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
@@ -90,7 +90,7 @@ impl BooksRefusal for Unavailable {
     }
 }
 
-impl BooksRefusal for LoginError {
+impl Refusal for LoginError {
     fn refusal(self) -> ApiError {
         match self {
             LoginError::Books(error) => error.refusal(),
@@ -118,7 +118,7 @@ fn cap_reached(required: u64, standing: &CapStanding) -> ApiError {
         .with_fact("resetsAt", resets_at.rfc3339())
 }
 
-impl BooksRefusal for KeyRefusal {
+impl Refusal for KeyRefusal {
     fn refusal(self) -> ApiError {
         let (reason, message) = match self {
             KeyRefusal::Missing => ("API_KEY_MISSING", "this path needs an API key in the header X-Api-Key"),
@@ -140,7 +140,7 @@ impl BooksRefusal for KeyRefusal {
     }
 }
 
-impl BooksRefusal for &RateRefusal {
+impl Refusal for &RateRefusal {
     fn refusal(self) -> ApiError {
         let seconds = self.retry_after_seconds;
         let message = format!(

@@ -115,14 +115,16 @@ impl From<&LimitKeyArguments> for LimitKey {
 impl LimitKey {
     /// The key has these limits and no others.
     pub fn replace(key: KeyId, limits: NewLimits) -> Self {
-        Self::from(&LimitKeyArguments {
+        fn whole<T>(limit: Option<T>) -> Change<T> {
+            limit.map_or(Change::Lift, Change::Set)
+        }
+        Self {
             key: key.to_string(),
-            no_credits_per_day: limits.credits_per_day.is_none(),
-            no_credits_per_month: limits.credits_per_month.is_none(),
-            no_dataset: limits.datasets.is_empty(),
-            no_expires: limits.expires_at.is_none(),
-            limits,
-        })
+            credits_per_day: whole(limits.credits_per_day),
+            credits_per_month: whole(limits.credits_per_month),
+            datasets: whole(Some(limits.datasets).filter(|datasets| !datasets.is_empty())),
+            expires_at: whole(limits.expires_at),
+        }
     }
 }
 

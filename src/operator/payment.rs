@@ -121,7 +121,8 @@ impl Display for PaymentPage {
     }
 }
 
-/// Compare the books with the payment provider now, and enter what no notification told. A running server does it.
+/// Compare the books with the payment provider now, and enter payments whose notification was lost. Needs a running
+/// server.
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcilePayments {}

@@ -191,6 +191,19 @@ fn charges_file_and_parts_once_per_key() {
 }
 
 #[test]
+fn sells_part_under_key_of_file_that_is_paid_in_full() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 402);
+    let request = |rows| claimed_download(&account, rows, noon(), claimed("k", "csv"));
+    let whole = ledger.reserve_download(&request(59)).unwrap();
+    whole.settle(0, noon()).and_then(Pending::durable).unwrap();
+    let part = ledger.sell_part(&request(1)).and_then(Pending::durable).unwrap();
+    assert_eq!((part.charged, account.credits()), (1, 401));
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
 fn forgets_payment_of_refunded_part() {
     let desk = Desk::new();
     let ledger = desk.open();

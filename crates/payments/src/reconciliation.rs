@@ -100,12 +100,12 @@ fn compare(
     for _ in 0..RECONCILE_PAGES_MAX {
         let page = provider.list(listing, since, after.as_deref(), now)?;
         for news in &page.news {
-            report.listed += 1;
+            report.listed = report.listed.saturating_add(1);
             let applied = news.apply(ledger)?;
             report.note(news, applied);
         }
         for (id, reason) in page.unreadable {
-            report.listed += 1;
+            report.listed = report.listed.saturating_add(1);
             report.note_unexplained(id, reason);
         }
         match page.next {

@@ -42,6 +42,7 @@ pub struct Metrics {
     started: Instant,
     answers: Family<AnswerLabels, Counter>,
     durations: Family<RouteLabels, Histogram>,
+    // All answers and the failed ones once more: a family cannot be summed up again.
     requests: Counter,
     refused: Counter,
     failed: Counter,

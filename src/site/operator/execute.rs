@@ -1,10 +1,12 @@
 //! Executes the command of a form, as the admin listener does.
 
 use super::done::Done;
+use super::operator_visit::OperatorVisit;
 use super::secret::Secret;
 use crate::api::{App, Incoming, command_context};
 use crate::operator::Command;
-use mercato_web::{ApiError, ErrorKind};
+use crate::site::url::Url;
+use mercato_web::{ApiError, ErrorKind, Response};
 
 /// What the browser gets after a form was carried out.
 pub enum FormOutcome {
@@ -12,6 +14,22 @@ pub enum FormOutcome {
     Done(Done),
     /// The page of a secret.
     Secret(Secret),
+}
+
+impl FormOutcome {
+    /// The answer: back to the page of the form, or the secret, from which `onwards` leads on.
+    pub fn answer(
+        self,
+        request: &Incoming,
+        operator: &OperatorVisit,
+        page: &Url,
+        onwards: &Url,
+    ) -> Result<Response, ApiError> {
+        match self {
+            Self::Done(done) => Ok(operator.done(request, done, page)),
+            Self::Secret(secret) => secret.answer(request, operator, onwards),
+        }
+    }
 }
 
 /// Why a form was not carried out.

@@ -93,10 +93,9 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             return Ok(operator.repeated(request, &here));
         };
         match submit(app, request, &operator, &form, &key) {
-            Ok(FormOutcome::Done(done)) => Ok(operator.done(request, done, &here)),
-            Ok(FormOutcome::Secret(secret)) => {
-                let back = operator.visit.link(&format!("/operator/accounts/{}", key.account));
-                secret.answer(request, &operator, &back)
+            Ok(outcome) => {
+                let account = operator.visit.link(&format!("/operator/accounts/{}", key.account));
+                outcome.answer(request, &operator, &here, &account)
             }
             Err(FormError::Refused(text)) => {
                 page(app, request, &operator, &key, Some(Refused { form: &form, text }))

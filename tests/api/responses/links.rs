@@ -14,7 +14,9 @@ fn site_behind_a_path() -> Site {
     publish_files(&site.data(), &related, "1.0.0", &city_columns(6), &texts);
     site.publish("towns", &MANIFEST.replace("\"cities\"", "\"towns\""), "1.0.0", &city_columns(3));
     wait_until("both are served", || site.get("/api/v1/datasets").json()["data"]["total"] == 2);
-    wait_until("both are found", || site.get("/api/v1/datasets/search?q=cities").status == 200);
+    wait_until("both are found", || {
+        site.get("/api/v1/datasets/search?q=cities").json()["data"]["total"] == 2
+    });
     site
 }
 

@@ -88,7 +88,7 @@ fn write_records(out: &mut impl Write, records: &Changes) -> io::Result<()> {
 
 fn write_log(out: &mut impl Write, log: &LogReader) -> io::Result<()> {
     for segment in log.segments() {
-        begin_block(out, SEGMENT, segment.bytes + size_of::<u64>() as u64)?;
+        begin_block(out, SEGMENT, segment.bytes.saturating_add(size_of::<u64>() as u64))?;
         out.write_all(&segment.number.to_be_bytes())?;
         log.copy_segment(segment.number, out).map_err(io::Error::other)?;
     }

@@ -71,7 +71,7 @@ impl Shared {
             .map_err(unreadable)?;
             if entries.len() >= limit {
                 entries.truncate(limit);
-                let next = entries.last().map(|entry| entry.sequence + 1);
+                let next = entries.last().map(|entry| entry.sequence.saturating_add(1));
                 return Ok((entries, next));
             }
         }
@@ -100,7 +100,7 @@ pub fn search(path: &Path, log: &LogReader, query: &HistoryQuery) -> Result<Hist
         log.segments().map(|segment| segment.first).filter(|first| *first < before).collect();
     let mut found = History::default();
     for (place, first) in firsts.iter().copied().enumerate().rev().take(HISTORY_SEGMENTS_MAX) {
-        let room = (query.limit + 1).saturating_sub(found.entries.len());
+        let room = query.limit.saturating_add(1).saturating_sub(found.entries.len());
         let (newest, is_oldest) = search_segment(path, log, query, first..before, room)?;
         found.entries.extend(newest.into_iter().rev());
         if found.entries.len() > query.limit {

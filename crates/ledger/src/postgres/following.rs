@@ -90,7 +90,7 @@ impl Core {
             return Ok(());
         }
         let oldest: Option<i64> = connection.first(OLDEST, &[])?.and_then(|row| row.get(0));
-        if now < seen || oldest.is_none_or(|oldest| oldest > seen + 1) {
+        if now < seen || oldest.is_none_or(|oldest| oldest > seen.saturating_add(1)) {
             tracing::info!("the books have changed much; reading all accounts and keys again");
             return self.read_all(connection);
         }

@@ -58,7 +58,7 @@ impl Core {
             rows.iter().map(entry).collect::<Result<Vec<_>, _>>()
         })?;
         let is_full = entries.len() >= limit;
-        let next = entries.last().filter(|_| is_full).map(|entry| entry.sequence + 1);
+        let next = entries.last().filter(|_| is_full).map(|entry| entry.sequence.saturating_add(1));
         Ok((entries, next))
     }
 

@@ -140,7 +140,7 @@ impl Below for Rows {
 
 /// The number below which the list goes on: that of the checkout behind whose key it does.
 fn before_checkout(from: &[u8], prefix: &[u8]) -> i64 {
-    let number = from.get(..prefix.len() + 8).and_then(key_space::checkout_number);
+    let number = from.get(..prefix.len().saturating_add(8)).and_then(key_space::checkout_number);
     number.map_or(i64::MAX, signed)
 }
 

@@ -145,7 +145,7 @@ impl Journal {
             ids.push(charge.id);
         }
         let open = &mut *self.open.lock();
-        let length = open.length + lines.len() as u64;
+        let length = open.length.saturating_add(lines.len() as u64);
         if length > JOURNAL_BYTES_MAX {
             return Err(io::Error::other(format!("it would have more than {JOURNAL_BYTES_MAX} bytes")));
         }
@@ -159,7 +159,7 @@ impl Journal {
         }
         open.length = length;
         open.left.extend(ids);
-        open.appends += 1;
+        open.appends = open.appends.saturating_add(1);
         Ok(open.appends)
     }
 

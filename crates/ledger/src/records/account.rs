@@ -155,7 +155,7 @@ impl Balance {
             self.free_month = month;
             self.free_used = 0;
         }
-        self.free_used += 1;
+        self.free_used = self.free_used.saturating_add(1);
     }
 
     /// Gives one free query back, unless its month is over.

@@ -14,7 +14,7 @@ use super::key_space;
 use super::paid_view::PaidView;
 use mercato_base::clock::Moment;
 
-/// Paid rows of a response that is paid in full.
+/// Paid rows of a response that is paid in full. It is the largest number, so sums with it saturate.
 pub const WHOLE: u64 = u64::MAX;
 
 /// Stands for the paid rows of a page or a file that was answered again for its payment, which is not taken back any more.

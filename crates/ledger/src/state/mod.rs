@@ -337,10 +337,11 @@ impl State {
         let changed =
             self.written.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
         let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
-        let mut merged: BTreeMap<_, _> = match self.below.scan(prefix, from, limit + later.len()) {
-            Ok(stored) => stored.into_iter().collect(),
-            Err(error) => return Err(self.fail(error)),
-        };
+        let mut merged: BTreeMap<_, _> =
+            match self.below.scan(prefix, from, limit.saturating_add(later.len())) {
+                Ok(stored) => stored.into_iter().collect(),
+                Err(error) => return Err(self.fail(error)),
+            };
         for (key, value) in later {
             match value {
                 Some(value) => drop(merged.insert(key.to_vec(), value.to_vec())),

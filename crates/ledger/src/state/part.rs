@@ -139,7 +139,7 @@ impl State {
     pub fn changed(&mut self) -> Vec<&Account> {
         for id in &self.changed_accounts {
             if let Some(account) = self.accounts.get_mut(id) {
-                account.version += 1;
+                account.version = account.version.saturating_add(1);
             }
         }
         self.changed_accounts.iter().filter_map(|id| self.accounts.get(id)).collect()

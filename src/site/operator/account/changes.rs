@@ -24,8 +24,7 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             return Ok(operator.repeated(request, &here));
         };
         match submit(app, request, &operator, &form, account.id().to_string()) {
-            Ok(FormOutcome::Done(done)) => Ok(operator.done(request, done, &here)),
-            Ok(FormOutcome::Secret(secret)) => secret.answer(request, &operator, &here),
+            Ok(outcome) => outcome.answer(request, &operator, &here, &here),
             Err(FormError::Refused(text)) => {
                 page(app, request, &operator, &account, Some(Refused { form: &form, text }))
             }

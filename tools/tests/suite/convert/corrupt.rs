@@ -30,7 +30,7 @@ fn check(folder: &Path, what: &str, bytes: &[u8]) -> bool {
     outcome.is_ok()
 }
 
-/// How many positions, or mutations, stand for one that is tried; `MERCATO_DAMAGE_STEP=1` tries all.
+/// One of so many positions or mutations is tried; with `MERCATO_DAMAGE_STEP=1`, every one.
 pub fn step() -> usize {
     std::env::var("MERCATO_DAMAGE_STEP").map_or(17, |step| step.parse().unwrap())
 }

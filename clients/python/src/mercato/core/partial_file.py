@@ -36,7 +36,7 @@ class Announced:
     """The server's facts of the whole file."""
 
     bytes: int | None
-    """None where the length is known at the end, and parts cannot be had."""
+    """None for a file without ranges, whose length is known only at its end."""
     etag: str
     digest: str | None
     """`Repr-Digest`, which small files have."""

@@ -46,8 +46,8 @@ pub fn check_credits(account: &Account, credits: u64) -> Result<(), BooksError> 
     if credits == 0 || credits > CREDITS_PER_PURCHASE_MAX {
         return Err(invalid("credits", format!("1 to {CREDITS_PER_PURCHASE_MAX}, found {credits}")));
     }
-    let held = account.record.balance.credits + account.reserved;
-    if held + credits > BALANCE_CREDITS_MAX {
+    let held = account.record.balance.credits.saturating_add(account.reserved);
+    if held.saturating_add(credits) > BALANCE_CREDITS_MAX {
         return Err(invalid("credits", format!("an account holds at most {BALANCE_CREDITS_MAX}")));
     }
     Ok(())

@@ -156,7 +156,7 @@ impl State {
         let account = request.account.id();
         let is_known = self.remembered_among(account, std::slice::from_ref(claim), request.at)?.is_some();
         let before = if is_known { self.paid_rows(account, claim)? } else { 0 };
-        let paid = before + cost;
+        let paid = before.saturating_add(cost);
         let key = key_space::claim(account, &claim.key);
         let previous = self.get(&key)?;
         let paid_rows = Some(if paid >= request.rows { WHOLE } else { paid });

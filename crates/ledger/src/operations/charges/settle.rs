@@ -106,7 +106,7 @@ impl State {
             Some(view) => self.paid_of_view(record.account, view, outcome.rows, outcome.at)?,
             None => 0,
         };
-        Ok(record.paid_before() + on_site)
+        Ok(record.paid_before().saturating_add(on_site))
     }
 
     fn close_reservation(&mut self, record: &ReservationRecord) -> Result<(), BooksError> {

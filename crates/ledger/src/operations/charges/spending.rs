@@ -127,7 +127,7 @@ impl State {
         let standing = |(period, cap, spent): (CapPeriod, u64, u64)| CapStanding {
             period,
             cap,
-            spent: spent + held,
+            spent: spent.saturating_add(held),
             resets_at: period.end(at),
         };
         Ok(caps.map(standing).collect())
@@ -171,7 +171,7 @@ impl State {
                 {
                     let usage = self.decoded(Usage::decode(value))?;
                     let sum: &mut u64 = all.entry(of).or_default().entry(day).or_default();
-                    *sum += usage.credits;
+                    *sum = sum.saturating_add(usage.credits);
                 }
             }
             match page.last() {

@@ -56,7 +56,7 @@ impl Ledger {
     /// entered by hand.
     pub fn purchases(&self, query: &PurchasesQuery) -> Result<Purchases, BooksError> {
         let limit = query.limit.clamp(1, CHECKOUTS_PER_PAGE_MAX);
-        let more = PurchasesQuery { limit: limit + 1, ..*query };
+        let more = PurchasesQuery { limit: limit.saturating_add(1), ..*query };
         let mut purchases = self.store.ask(&more)?;
         let has_more = purchases.len() > limit;
         purchases.truncate(limit);

@@ -103,15 +103,15 @@ pub fn settle(
     at: Moment,
 ) -> Result<i64, BooksError> {
     (checkout.refunded, checkout.disputed) = (reversal.refunded, reversal.disputed());
-    let (owed, settled) = (checkout.owed(), checkout.taken + checkout.forgone);
+    let (owed, settled) = (checkout.owed(), checkout.taken.saturating_add(checkout.forgone));
     if owed == settled {
         return Ok(0);
     }
     let (kind, change, note) = if owed > settled {
         let wanted = owed - settled;
         let taken = wanted.min(books.account(checkout.account)?.record.balance.credits);
-        checkout.taken += taken;
-        checkout.forgone += wanted - taken;
+        checkout.taken = checkout.taken.saturating_add(taken);
+        checkout.forgone = checkout.forgone.saturating_add(wanted - taken);
         (EntryKind::TakeBack, -signed(taken), format!("{taken} of {wanted} credits were there"))
     } else {
         let falls = settled - owed;

@@ -275,14 +275,14 @@ impl Sold<'_> {
         if self.is_free {
             balance.free_used = balance.free_used.saturating_sub(1);
         } else {
-            balance.credits += self.request.rows;
+            balance.credits = balance.credits.saturating_add(self.request.rows);
         }
     }
 
     fn receipt(&self, balance: &mut Balance) -> Receipt {
         let charged = if self.is_free { 0 } else { self.request.rows };
         balance.credits = balance.credits.saturating_sub(charged);
-        balance.free_used += u32::from(self.is_free);
+        balance.free_used = balance.free_used.saturating_add(self.is_free.into());
         let sequence = if charged > 0 { self.number } else { 0 };
         let free_month = self.is_free.then_some(balance.free_month);
         Receipt {

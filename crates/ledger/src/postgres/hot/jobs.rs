@@ -389,7 +389,7 @@ impl Queue {
         if waiting.jobs.len() >= QUEUE_MAX && !job.work.ends() {
             return Err(Unavailable::Busy.into());
         }
-        waiting.last += 1;
+        waiting.last = waiting.last.saturating_add(1);
         job.ticket = waiting.last;
         waiting.unanswered.insert(job.ticket);
         waiting.jobs.push_back(job);
