@@ -19,6 +19,7 @@ pub mod fsst;
 pub mod limits;
 pub mod order;
 pub mod outline;
+mod prefetch;
 pub mod reader;
 pub mod rendered_lengths;
 pub mod schema;

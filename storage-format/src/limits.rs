@@ -12,7 +12,7 @@ pub const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const NUMBER_DICTIONARY_ENTRIES_MAX: usize = 65_536;
 /// Memory of the distinct texts of a column during its build, with 64 bytes for each. A column with more is stored as
 /// texts.
-pub const TEXT_DICTIONARY_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub const TEXT_DICTIONARY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Sections of a file.
 pub const SECTIONS_MAX: usize = COLUMNS_MAX * 16 + 16;
 /// Bytes of the text that describes the source.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::blocks::{Group, find_groups};
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
+use crate::column::entries::Entries;
 use crate::column::narrow_floats::NarrowFloatTexts;
 use crate::column::view::{ColumnSections, ColumnView};
 use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta, Storage};
@@ -14,11 +15,8 @@ use crate::fingerprint::Fingerprint;
 use crate::fsst::Symbols;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
-use crate::mapped_file::{MappedFile, major_faults};
+use crate::mapped_file::MappedFile;
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
-
-/// Ranges from which on asking whether they are in memory costs nothing beside reading them.
-const ADVISED_RANGES_MIN: usize = 8;
 
 pub(crate) enum Bytes {
     Mapped(MappedFile),
@@ -36,11 +34,13 @@ impl Bytes {
 
 /// An open store file. Cheap to share; reads take no lock.
 pub struct Table {
-    bytes: Bytes,
+    pub(crate) bytes: Bytes,
     pub(crate) header: Header,
     pub(crate) records: Vec<SectionRecord>,
     columns: Vec<ColumnMeta>,
     sections: Vec<ColumnSections>,
+    /// The entries of dictionaries, by column, copied at the first access.
+    entries: Vec<OnceLock<Box<Entries>>>,
     /// The encoded texts of narrow floats, by column, filled at the first access.
     narrow_texts: Vec<OnceLock<NarrowFloatTexts>>,
     /// The columns that share row blocks, in their order.
@@ -115,9 +115,22 @@ impl Table {
         let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
         let narrow_texts = columns.iter().map(|_| OnceLock::new()).collect();
         let symbols = columns.iter().map(|_| OnceLock::new()).collect();
-        let table =
-            Table { bytes, header, records, columns, sections, narrow_texts, groups, symbols, by_name, rows };
+        let entries = columns.iter().map(|_| OnceLock::new()).collect();
+        let table = Table {
+            bytes,
+            header,
+            records,
+            columns,
+            sections,
+            entries,
+            narrow_texts,
+            groups,
+            symbols,
+            by_name,
+            rows,
+        };
         table.check_file_sections()?;
+        table.advise_blocks();
         for (column, meta) in table.columns.iter().enumerate() {
             if with_blocks || meta.storage != Storage::Texts {
                 table.stored_column(column)?;
@@ -184,50 +197,52 @@ impl Table {
         })
     }
 
-    /// Tells the kernel that the file will be read from start to end.
-    pub fn advise_sequential(&self) {
-        if let Bytes::Mapped(file) = &self.bytes {
-            file.advise_sequential();
-        }
-    }
-
-    /// Touches ranges of the file, so that their cache misses overlap. Where the first is not in memory, the kernel is
-    /// told of all others before they are read one by one.
-    pub(crate) fn fetch(&self, ranges: &[std::ops::Range<usize>]) {
-        let file = self.file();
-        let mut touched = 0u8;
-        let mut touch = |at: usize| touched ^= file.get(at).copied().unwrap_or(0);
-        if let (Bytes::Mapped(map), Some((first, rest))) = (&self.bytes, ranges.split_first())
-            && rest.len() >= ADVISED_RANGES_MIN
-        {
-            let before = major_faults();
-            touch(first.start);
-            if major_faults() != before {
-                rest.iter().for_each(|range| map.advise_will_need(range));
-            }
-        }
-        ranges.iter().for_each(|range| touch(range.start));
-        std::hint::black_box(touched);
-    }
-
-    /// The values of a column. Dictionary texts of floats have the width of the source.
+    /// The values of a column. Entries of a dictionary are as they were written, whatever happens to the file; texts of
+    /// floats have the width of the source.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when a section is missing or has the wrong length; never after a successful open.
+    /// [`FormatError::ChecksumMismatch`] when the entries of a dictionary are damaged; [`FormatError::Corrupt`] when a
+    /// section is missing or has the wrong length, never after a successful open.
     pub fn column(&self, column: usize) -> Result<ColumnData<'_>, FormatError> {
         let stored = self.stored_column(column)?;
-        let (Some(meta), Some(texts)) = (self.columns.get(column), self.narrow_texts.get(column)) else {
+        let (ColumnData::Dictionary(data), Some(meta)) = (stored, self.columns.get(column)) else {
             return Ok(stored);
         };
-        Ok(match stored {
-            ColumnData::Dictionary(data)
+        let data = self.entries_of(column)?.apply_to(data);
+        Ok(ColumnData::Dictionary(match self.narrow_texts.get(column) {
+            Some(texts)
                 if meta.is_narrow_float() && data.entries as usize <= NUMBER_DICTIONARY_ENTRIES_MAX =>
             {
-                let texts = texts.get_or_init(|| NarrowFloatTexts::of(&data, meta.float_width()));
-                ColumnData::Dictionary(texts.apply_to(data))
+                texts.get_or_init(|| NarrowFloatTexts::of(&data, meta.float_width())).apply_to(data)
             }
-            other => other,
-        })
+            _ => data,
+        }))
+    }
+
+    fn entries_of(&self, column: usize) -> Result<&Entries, FormatError> {
+        let copied = self.entries.get(column).ok_or_else(|| self.damaged(column))?;
+        match copied.get() {
+            Some(entries) => Ok(entries),
+            None => {
+                let entries = Box::new(Entries::of(self, column)?);
+                Ok(copied.get_or_init(|| entries))
+            }
+        }
+    }
+
+    /// A copy of a section that is as it was written.
+    ///
+    /// # Errors
+    /// [`FormatError::ChecksumMismatch`].
+    pub(crate) fn sound_copy(&self, record: &SectionRecord) -> Result<Vec<u8>, FormatError> {
+        let copy = self.section(record, 0).unwrap_or_default().to_vec();
+        let blocks: Vec<u64> = copy.chunks(BLOCK_SIZE_BYTES).map(checksum).collect();
+        let found = section_checksum(&blocks);
+        if found == record.checksum {
+            return Ok(copy);
+        }
+        let (place, offset, expected) = (record.place(), record.offset, record.checksum);
+        Err(FormatError::ChecksumMismatch { place, offset, expected, found })
     }
 
     /// The values of a column, with the stored texts.

@@ -6,8 +6,8 @@ use crate::layout::take;
 /// Bytes that must follow the items, so that whole words are loaded.
 pub(crate) const BITS_PADDING: usize = 32;
 
-/// Items that are unpacked together.
-pub(crate) const ITEMS: usize = 64;
+/// Items of any width that end with a byte, which are unpacked together.
+pub(crate) const GROUP_ITEMS: usize = 8;
 
 /// Bytes of `count` items.
 pub(crate) fn packed_len(count: usize, width: u8) -> usize {
@@ -65,34 +65,39 @@ pub(crate) fn each(
     Some(())
 }
 
-/// The first 64 items, of at most 64 bits each. Each width has its own loop, whose positions are constants.
-pub(crate) fn unpack(padded: &[u8], width: u8, out: &mut [u64; ITEMS]) -> Option<()> {
+/// The first items, of at most 64 bits each, by whole groups. Each width has its own loop, whose positions are constants.
+#[inline]
+pub(crate) fn unpack<T>(padded: &[u8], width: u8, out: &mut [T], convert: impl Fn(u64) -> T) -> Option<()> {
     macro_rules! by_width {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack_width::<$width>(padded, out),)*
+                $($width => unpack_width::<$width, T>(padded, out, convert),)*
                 _ => {
                     for (index, slot) in out.iter_mut().enumerate() {
-                        *slot = get(padded, index, width)?;
+                        *slot = convert(get(padded, index, width)?);
                     }
                     Some(())
                 }
             }
         };
     }
-    by_width!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36
-        37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56)
+    by_width!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
 }
 
-/// Eight items are `WIDTH` bytes.
-fn unpack_width<const WIDTH: usize>(padded: &[u8], out: &mut [u64; ITEMS]) -> Option<()> {
+/// A group of items is `WIDTH` bytes.
+#[inline]
+fn unpack_width<const WIDTH: usize, T>(
+    padded: &[u8],
+    out: &mut [T],
+    convert: impl Fn(u64) -> T,
+) -> Option<()> {
     let mask = (1u64 << WIDTH) - 1;
-    let (groups, _) = out.as_chunks_mut::<8>();
+    let (groups, _) = out.as_chunks_mut::<GROUP_ITEMS>();
     for (number, group) in groups.iter_mut().enumerate() {
         let bytes = padded.get(number * WIDTH..)?.get(..WIDTH + 8)?;
         for (index, slot) in group.iter_mut().enumerate() {
             let bit = index * WIDTH;
-            *slot = (u64::from_le_bytes(take(bytes, bit / 8)?) >> (bit % 8)) & mask;
+            *slot = convert((u64::from_le_bytes(take(bytes, bit / 8)?) >> (bit % 8)) & mask);
         }
     }
     Some(())
@@ -173,11 +178,9 @@ mod tests {
             }
             if width <= 64 {
                 let mut found = Vec::new();
-                let mut first = [0; ITEMS];
-                if items.len() >= ITEMS {
-                    unpack(&bytes, width, &mut first).unwrap();
-                    prop_assert!(first.iter().zip(&items).all(|(found, item)| u128::from(*found) == *item));
-                }
+                let mut first = vec![0; items.len() / GROUP_ITEMS * GROUP_ITEMS];
+                unpack(&bytes, width, &mut first, |item| item).unwrap();
+                prop_assert!(first.iter().zip(&items).all(|(found, item)| u128::from(*found) == *item));
                 each(&bytes, 0..items.len(), width, |item| found.push(u128::from(item))).unwrap();
                 prop_assert_eq!(found, items);
             }

@@ -185,31 +185,50 @@ pub(crate) struct Block<'a> {
 }
 
 impl Group {
+    /// Position in the file of the first section.
+    pub(crate) fn start(&self) -> u64 {
+        self.layout.offset.min(self.places.offset).min(self.blocks.offset)
+    }
+
+    /// Position in the file behind the blocks.
+    pub(crate) fn end(&self) -> u64 {
+        self.blocks.offset.saturating_add(self.blocks.len)
+    }
+
+    /// The number of a row's block.
+    #[inline]
+    pub(crate) fn block_of(&self, row: u32) -> u32 {
+        // The rows of a block are a power of two.
+        row >> self.block_rows.trailing_zeros()
+    }
+
     /// Fetches the blocks of distant rows before they are read one by one: first their places, then themselves.
     pub(crate) fn fetch(&self, table: &Table, rows: &[u32]) {
+        let block_of = |row: &u32| self.block_of(*row);
         let mut before = u32::MAX;
-        let mut numbers = Vec::new();
-        for row in rows {
-            let number = row.checked_div(self.block_rows).unwrap_or(0);
-            if number != before && number != before.wrapping_add(1) {
-                numbers.push(number);
+        let numbers = rows.iter().map(block_of).filter(move |number| {
+            let is_distant = *number != before && *number != before.wrapping_add(1);
+            before = *number;
+            is_distant
+        });
+        let start = |section: &SectionRecord| usize::try_from(section.offset).unwrap_or(usize::MAX);
+        let block = |number: u32| {
+            let (place, start) = (table.block_place(self, number)?, start(&self.blocks));
+            Some(start.checked_add(place.start)?..start.checked_add(place.end)?)
+        };
+        if numbers.clone().nth(1).is_none() {
+            let first = rows.first().and_then(|row| block(block_of(row)));
+            let last = rows.last().and_then(|row| block(block_of(row)));
+            if let Some((first, last)) = first.zip(last) {
+                table.fetch_ahead(first.start..last.end, usize::try_from(self.end()).unwrap_or(usize::MAX));
             }
-            before = number;
+            return;
         }
-        if numbers.len() > 1 {
-            let places = |number: &u32| {
-                let start = usize::try_from(self.places.offset).unwrap_or(usize::MAX);
-                let start = start.saturating_add(*number as usize * PLACE_SIZE);
-                start..start.saturating_add(2 * PLACE_SIZE)
-            };
-            table.fetch(&numbers.iter().map(places).collect::<Vec<_>>());
-            let start = usize::try_from(self.blocks.offset).unwrap_or(usize::MAX);
-            let block = |number: &u32| {
-                let place = table.block_place(self, *number)?;
-                Some(start.checked_add(place.start)?..start.checked_add(place.end)?)
-            };
-            table.fetch(&numbers.iter().filter_map(block).collect::<Vec<_>>());
-        }
+        table.fetch(numbers.clone().map(|number| {
+            let start = start(&self.places).saturating_add(number as usize * PLACE_SIZE);
+            start..start.saturating_add(2 * PLACE_SIZE)
+        }));
+        table.fetch(numbers.filter_map(block));
     }
 }
 

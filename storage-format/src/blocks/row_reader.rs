@@ -2,13 +2,10 @@
 //! the cells of the wanted columns out of it. Does not depend on formats.
 
 use super::{Block, BlockColumn, CellForm, Group, bits};
-use crate::column::{TextReader, push_packed_json};
+use crate::column::put_packed_json;
 use crate::error::FormatError;
 use crate::fsst::Symbols;
 use crate::reader::Table;
-
-/// Rows of a block from which on all its items are unpacked together.
-const DENSE_ROWS_MIN: usize = 16;
 
 /// The cells of one column for a batch of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +16,8 @@ pub enum CellValues {
     Numbers { values: Vec<i64>, valid: Vec<bool> },
     /// Numbers of 128 bits. A value behind a null is arbitrary.
     Wide { values: Vec<i128>, valid: Vec<bool> },
-    /// JSON texts one behind the other, and start and end of each.
+    /// JSON texts one behind the other with [`crate::column::TEXT_PADDING`] bytes or more behind the last, which are
+    /// arbitrary; start and end of each text.
     Texts { json: Vec<u8>, spans: Vec<(usize, usize)> },
 }
 
@@ -67,7 +65,11 @@ impl<'t> RowReader<'t> {
             let wanted = WantedColumn { place, number, column, symbols };
             match groups.iter_mut().find(|found| found.group.columns == group.columns) {
                 Some(found) => found.columns.push(wanted),
-                None => groups.push(WantedGroup { group, columns: vec![wanted] }),
+                None => {
+                    let mut together = Vec::with_capacity(columns.len());
+                    together.push(wanted);
+                    groups.push(WantedGroup { group, columns: together });
+                }
             }
         }
         Ok(RowReader { table, groups, cells, buffer: Vec::new() })
@@ -78,7 +80,7 @@ impl<'t> RowReader<'t> {
     /// # Errors
     /// [`FormatError::ChecksumMismatch`] or [`FormatError::Corrupt`] when a block is damaged, or a row does not exist.
     pub fn read(&mut self, rows: &[u32]) -> Result<(), FormatError> {
-        self.cells.iter_mut().for_each(CellValues::clear);
+        self.cells.iter_mut().for_each(|cells| cells.clear_for(rows.len()));
         for wanted in &self.groups {
             let first = wanted.columns.first().map_or(0, |column| column.number);
             if rows.iter().any(|row| *row >= self.table.row_count()) {
@@ -86,13 +88,14 @@ impl<'t> RowReader<'t> {
             }
             wanted.group.fetch(self.table, rows);
             let block_rows = wanted.group.block_rows;
-            let number_of = |row: u32| row.checked_div(block_rows).unwrap_or(0);
-            for run in rows.chunk_by(|one, other| number_of(*one) == number_of(*other)) {
-                let number = run.first().map_or(0, |row| number_of(*row));
+            let block_of = |row: &u32| wanted.group.block_of(*row);
+            for run in rows.chunk_by(|one, other| block_of(one) == block_of(other)) {
+                let number = run.first().map_or(0, block_of);
                 let block = self.table.sound_block(wanted.group, number, &mut self.buffer)?;
+                let run = Run::of(run, block_rows);
                 for column in &wanted.columns {
                     let cells = self.cells.get_mut(column.place);
-                    let read = cells.and_then(|cells| column.read(block, block_rows, run, cells));
+                    let read = cells.and_then(|cells| column.read(block, &run, cells));
                     read.ok_or_else(|| self.table.damaged(column.number))?;
                 }
             }
@@ -112,89 +115,115 @@ impl<'t> RowReader<'t> {
     }
 }
 
+/// Rows of one block.
+struct Run<'r> {
+    rows: &'r [u32],
+    block_rows: u32,
+    /// Whether they are all rows of the block in their order, and whole groups of items.
+    is_whole: bool,
+}
+
+impl<'r> Run<'r> {
+    fn of(rows: &'r [u32], block_rows: u32) -> Run<'r> {
+        let follow =
+            || rows.windows(2).all(|pair| matches!(pair, [one, next] if one.wrapping_add(1) == *next));
+        let is_whole = rows.len() == block_rows as usize
+            && rows.len().is_multiple_of(bits::GROUP_ITEMS)
+            && rows.first().is_some_and(|row| row & (block_rows - 1) == 0)
+            && follow();
+        Run { rows, block_rows, is_whole }
+    }
+
+    fn each_place(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().map(|row| (row & (self.block_rows - 1)) as usize)
+    }
+
+    /// Appends the items of the rows, of at most 64 bits each; `None` when the bytes end before.
+    #[inline]
+    fn items<T: Clone + Default>(
+        &self,
+        items: &[u8],
+        width: u8,
+        out: &mut Vec<T>,
+        convert: impl Fn(u64) -> T,
+    ) -> Option<()> {
+        if self.is_whole {
+            let start = out.len();
+            out.resize(start + self.rows.len(), T::default());
+            return bits::unpack(items, width, out.get_mut(start..)?, convert);
+        }
+        for place in self.each_place() {
+            out.push(convert(bits::get(items, place, width)?));
+        }
+        Some(())
+    }
+}
+
 impl WantedColumn<'_> {
     /// Appends the cells of rows that lie in one block; `None` when it is damaged.
     #[inline]
-    fn read(&self, block: Block<'_>, block_rows: u32, rows: &[u32], cells: &mut CellValues) -> Option<()> {
+    fn read(&self, block: Block<'_>, run: &Run<'_>, cells: &mut CellValues) -> Option<()> {
         let BlockColumn { width, base, at, .. } = self.column;
-        let within = |row: &u32| (row & (block_rows - 1)) as usize;
         let items = block.padded.get(at..)?;
-        let is_full = block_rows as usize == bits::ITEMS;
         match cells {
             CellValues::Codes(codes) => {
-                let take = |code: u64| codes.push(u32::try_from(code).unwrap_or(u32::MAX));
-                each_item(items, width, is_full, rows.iter().map(within), take)?;
+                #[expect(clippy::cast_possible_truncation, reason = "a code has at most 32 bits")]
+                run.items(items, width, codes, |code| code as u32)?;
             }
             CellValues::Numbers { values, valid } => {
                 #[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
                 let base = base as i64;
-                let take = |delta: u64| values.push(base.wrapping_add(delta.cast_signed()));
-                each_item(items, width, is_full, rows.iter().map(within), take)?;
-                self.read_validity(block, is_full, rows.iter().map(within), valid)?;
+                run.items(items, width, values, |delta| base.wrapping_add(delta.cast_signed()))?;
+                self.read_validity(block, run, valid)?;
             }
             CellValues::Wide { values, valid } => {
-                for row in rows {
-                    values.push(base.wrapping_add(bits::get_wide(items, within(row), width)?.cast_signed()));
+                for place in run.each_place() {
+                    values.push(base.wrapping_add(bits::get_wide(items, place, width)?.cast_signed()));
                 }
-                self.read_validity(block, is_full, rows.iter().map(within), valid)?;
+                self.read_validity(block, run, valid)?;
             }
-            CellValues::Texts { json, spans } => {
-                let mut places = [0usize; TextReader::PLACES];
-                let last = rows.iter().map(within).max()?;
-                let part = block.texts(&self.column, block_rows)?;
-                part.places(last + 1, &mut places)?;
-                let symbols = self.symbols?;
-                let bytes = block.bytes();
-                for row in rows {
-                    let pair = places.get(within(row)..)?.first_chunk::<2>()?;
-                    let [from, to] = *pair;
-                    let start = json.len();
-                    push_packed_json(symbols, bytes.get(from..to)?, json)?;
-                    spans.push((start, json.len()));
-                }
+            CellValues::Texts { json, spans } => self.read_texts(block, run, json, spans)?,
+        }
+        Some(())
+    }
+
+    fn read_texts(
+        &self,
+        block: Block<'_>,
+        run: &Run<'_>,
+        json: &mut Vec<u8>,
+        spans: &mut Vec<(usize, usize)>,
+    ) -> Option<()> {
+        let part = block.texts(&self.column, run.block_rows)?;
+        let (symbols, bytes) = (self.symbols?, block.bytes());
+        let length_of = |place| bits::get(part.lengths, place, part.width).map(|length| length as usize);
+        let mut at = spans.last().map_or(0, |(_, end)| *end);
+        let (mut next, mut from) = (0, part.start);
+        for place in run.each_place() {
+            if place < next {
+                (next, from) = (0, part.start);
             }
+            for skipped in next..place {
+                from += length_of(skipped)?;
+            }
+            let to = from + length_of(place)?;
+            let end = put_packed_json(symbols, bytes.get(from..to)?, json, at)?;
+            spans.push((at, end));
+            (next, from, at) = (place + 1, to, end);
         }
         Some(())
     }
 
     #[inline]
-    fn read_validity(
-        &self,
-        block: Block<'_>,
-        is_full: bool,
-        rows: impl ExactSizeIterator<Item = usize>,
-        valid: &mut Vec<bool>,
-    ) -> Option<()> {
-        let Some(at) = self.column.validity else {
-            valid.extend(rows.map(|_| true));
-            return Some(());
-        };
-        each_item(block.padded.get(at..)?, 1, is_full, rows, |bit| valid.push(bit == 1))
-    }
-}
-
-/// Calls `take` with the items at `places`, of at most 64 bits each; `None` when the bytes end before. `is_full` says that
-/// there are 64 items.
-#[inline]
-fn each_item(
-    items: &[u8],
-    width: u8,
-    is_full: bool,
-    places: impl ExactSizeIterator<Item = usize>,
-    mut take: impl FnMut(u64),
-) -> Option<()> {
-    if places.len() < DENSE_ROWS_MIN || !is_full {
-        for place in places {
-            take(bits::get(items, place, width)?);
+    fn read_validity(&self, block: Block<'_>, run: &Run<'_>, valid: &mut Vec<bool>) -> Option<()> {
+        match self.column.validity {
+            Some(at) => run.items(block.padded.get(at..)?, 1, valid, |bit| bit == 1),
+            None => {
+                valid.resize(valid.len() + run.rows.len(), true);
+                Some(())
+            }
         }
-        return Some(());
     }
-    let mut unpacked = [0; bits::ITEMS];
-    bits::unpack(items, width, &mut unpacked)?;
-    for place in places {
-        take(*unpacked.get(place)?);
-    }
-    Some(())
 }
 
 impl CellValues {
@@ -207,21 +236,24 @@ impl CellValues {
         }
     }
 
-    fn clear(&mut self) {
+    /// Removes all cells and makes room for those of `rows` rows.
+    fn clear_for(&mut self, rows: usize) {
+        fn cleared<T>(values: &mut Vec<T>, rows: usize) {
+            values.clear();
+            values.reserve(rows);
+        }
         match self {
-            CellValues::Codes(codes) => codes.clear(),
+            CellValues::Codes(codes) => cleared(codes, rows),
             CellValues::Numbers { values, valid } => {
-                values.clear();
-                valid.clear();
+                cleared(values, rows);
+                cleared(valid, rows);
             }
             CellValues::Wide { values, valid } => {
-                values.clear();
-                valid.clear();
+                cleared(values, rows);
+                cleared(valid, rows);
             }
-            CellValues::Texts { json, spans } => {
-                json.clear();
-                spans.clear();
-            }
+            // The bytes are written anew.
+            CellValues::Texts { spans, .. } => cleared(spans, rows),
         }
     }
 }

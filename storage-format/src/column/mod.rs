@@ -3,6 +3,7 @@
 pub mod array;
 pub mod bits;
 mod dictionary;
+pub(crate) mod entries;
 pub(crate) mod narrow_floats;
 mod numbers;
 pub mod packed_numbers;
@@ -18,7 +19,7 @@ use crate::text::json_string_text;
 pub use dictionary::{Dictionary, TEXT_PADDING, TextTable};
 pub use numbers::{FENCE_RANKS, Numbers};
 pub use row_order::{PostingForms, Postings, RowOrder, Runs, partition_point};
-pub(crate) use texts::push_packed_json;
+pub(crate) use texts::put_packed_json;
 pub use texts::{TextReader, Texts};
 pub use zones::{ZONE_RECORD_SIZE, ZONE_ROWS, Zone, Zones};
 

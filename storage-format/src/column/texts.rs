@@ -7,8 +7,8 @@ use crate::array::UintArray;
 use crate::blocks::{BLOCK_ROWS_MAX, Block, BlockColumn, Group};
 use crate::checksum::{checksum, section_checksum};
 use crate::column::row_order::StoredOrder;
-use crate::column::{RowOrder, Zones, partition_point};
-use crate::fsst::{ESCAPE, Symbols};
+use crate::column::{RowOrder, TEXT_PADDING, Zones, partition_point};
+use crate::fsst::{ESCAPE, Symbols, make_room};
 use crate::reader::Table;
 use crate::text::json_string_text;
 
@@ -68,9 +68,7 @@ impl<'a> Texts<'a> {
     /// The JSON text of a row: a string with its quotes, or `null`.
     #[must_use]
     pub fn json(&self, row: u32) -> Option<Vec<u8>> {
-        let mut reader = self.reader();
-        reader.json(row)?;
-        Some(reader.json)
+        self.reader().json(row).map(<[u8]>::to_vec)
     }
 
     /// Touches the blocks of distant rows, so that their cache misses overlap.
@@ -122,7 +120,7 @@ impl<'a> TextReader<'a> {
     #[inline]
     pub(crate) fn packed(&mut self, row: u32) -> Option<&'a [u8]> {
         let block_rows = self.texts.group.block_rows;
-        let number = row.checked_div(block_rows).filter(|_| row < self.texts.rows)?;
+        let number = (row < self.texts.rows).then(|| self.texts.group.block_of(row))?;
         if self.number != Some(number) {
             self.go_to(number)?;
         }
@@ -152,9 +150,8 @@ impl<'a> TextReader<'a> {
     #[must_use]
     pub fn json(&mut self, row: u32) -> Option<&[u8]> {
         let packed = self.packed(row)?;
-        self.json.clear();
-        push_packed_json(self.texts.symbols.get()?, packed, &mut self.json)?;
-        Some(&self.json)
+        let end = put_packed_json(self.texts.symbols.get()?, packed, &mut self.json, 0)?;
+        self.json.get(..end)
     }
 
     /// Bytes of the JSON text of a row.
@@ -177,15 +174,24 @@ fn is_null(packed: &[u8]) -> bool {
     packed == [ESCAPE]
 }
 
-/// Appends the JSON text of a packed one.
+/// Writes the JSON text of a packed one at a position of a buffer, which is not cleared, and returns the position behind
+/// it. [`TEXT_PADDING`] bytes follow.
 #[inline]
-pub(crate) fn push_packed_json(symbols: &Symbols, packed: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn put_packed_json(
+    symbols: &Symbols,
+    packed: &[u8],
+    out: &mut Vec<u8>,
+    at: usize,
+) -> Option<usize> {
     if is_null(packed) {
-        out.extend_from_slice(b"null");
-        return Some(());
+        make_room(out, at + 4 + TEXT_PADDING);
+        *out.get_mut(at..)?.first_chunk_mut()? = *b"null";
+        return Some(at + 4);
     }
-    out.push(b'"');
-    symbols.unpack(packed, out)?;
-    out.push(b'"');
-    Some(())
+    make_room(out, at + 2 + TEXT_PADDING);
+    *out.get_mut(at)? = b'"';
+    let end = symbols.unpack(packed, out, at + 1)?;
+    make_room(out, end + 1 + TEXT_PADDING);
+    *out.get_mut(end)? = b'"';
+    Some(end + 1)
 }

@@ -84,6 +84,14 @@ impl MappedFile {
         }
     }
 
+    /// Tells the kernel that a range is read here and there, so that it reads nothing ahead.
+    pub fn advise_random(&self, range: &Range<usize>) {
+        if range.start < range.end && range.end <= self.map.len() {
+            // A refused advice changes no result, so the error is ignored.
+            let _ = self.map.advise_range(Advice::Random, range.start, range.len());
+        }
+    }
+
     /// Tells the kernel that the file will be read from start to end.
     pub fn advise_sequential(&self) {
         // A refused advice changes no result, so the error is ignored.

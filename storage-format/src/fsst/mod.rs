@@ -86,38 +86,38 @@ impl Symbols {
         pairs.map(|(word, length)| word.get(..usize::from(*length)).unwrap_or_default())
     }
 
-    /// Appends an unpacked text. `None` when a code is behind the table, the last byte is an escape, or the text is
-    /// too long; the appended bytes are then invalid.
+    /// Writes an unpacked text at a position of a buffer, which grows as needed and is not cleared, and returns the
+    /// position behind it. `None` when a code is behind the table, the last byte is an escape, or the text is too long;
+    /// the written bytes are then invalid.
     ///
     /// ```text
     /// for each code: write eight bytes of its symbol, advance by its length
     /// ```
+    #[inline]
     #[must_use]
-    pub fn unpack(&self, packed: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        let start = out.len();
+    pub fn unpack(&self, packed: &[u8], out: &mut Vec<u8>, start: usize) -> Option<usize> {
+        let mut at = start;
         let mut codes = packed.iter();
         while !codes.as_slice().is_empty() {
-            let from = out.len();
-            if from - start > UNPACKED_BYTES_MAX {
+            if at - start > UNPACKED_BYTES_MAX {
                 return None;
             }
             let count = codes.as_slice().len().min(PIECE_CODES);
-            out.resize(from + count * SYMBOL_BYTES_MAX, 0);
-            let target = out.get_mut(from..)?;
-            let mut at = 0;
+            make_room(out, at + count * SYMBOL_BYTES_MAX);
+            let (target, mut written) = (out.get_mut(at..)?, 0);
             for _ in 0..count {
                 let Some(code) = codes.next() else { break };
                 let (word, length) = self.symbol(*code);
-                *target.get_mut(at..)?.first_chunk_mut()? = word;
-                at += usize::from(length);
+                *target.get_mut(written..)?.first_chunk_mut()? = word;
+                written += usize::from(length);
                 if length == 0 {
-                    *target.get_mut(at)? = *codes.next().filter(|_| *code == ESCAPE)?;
-                    at += 1;
+                    *target.get_mut(written)? = *codes.next().filter(|_| *code == ESCAPE)?;
+                    written += 1;
                 }
             }
-            out.truncate(from + at);
+            at += written;
         }
-        (out.len() - start <= UNPACKED_BYTES_MAX).then_some(())
+        (at - start <= UNPACKED_BYTES_MAX).then_some(at)
     }
 
     /// Bytes of an unpacked text; `None` as [`Symbols::unpack`].
@@ -147,6 +147,14 @@ impl Symbols {
     }
 }
 
+/// Makes a buffer at least that long.
+#[inline]
+pub(crate) fn make_room(out: &mut Vec<u8>, len: usize) {
+    if out.len() < len {
+        out.resize(len, 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -165,9 +173,9 @@ mod tests {
     }
 
     fn unpacked(table: &Symbols, packed: &[u8]) -> Option<Vec<u8>> {
-        let mut out = b"before".to_vec();
-        let found = table.unpack(packed, &mut out).map(|()| out.split_off(6));
-        assert!(found.is_none() || out == b"before");
+        let mut out = b"before, and bytes of a former text".to_vec();
+        let found = table.unpack(packed, &mut out, 6).and_then(|end| out.get(6..end)).map(<[u8]>::to_vec);
+        assert!(out.starts_with(b"before"));
         assert_eq!(found.as_ref().map(Vec::len), table.unpacked_len(packed));
         found
     }

@@ -15,8 +15,11 @@ use crate::writer::spool::Spool;
 
 /// Bytes of the rows of one group, on average: with more, a page of three columns would read too much.
 const GROUP_ROW_BYTES_MAX: u64 = 256;
-/// Bytes of a block, on average: a page of the page cache.
-const BLOCK_BYTES: u64 = 4_096;
+/// Bytes of a block, on average: all of it is read for a row, and eight cache lines come together. With fewer than
+/// `BLOCK_ROWS_MIN` rows, its place and checksum would weigh more than that, up to a page of the page cache.
+const BLOCK_BYTES: u64 = 512;
+const BLOCK_ROWS_MIN: u32 = 8;
+const WIDE_BLOCK_BYTES: u64 = 4_096;
 /// Bytes of the longest texts of a group; a longer one stands alone.
 const GROUP_TEXTS_BYTES_MAX: u64 = 4 << 20;
 /// Rows, and bytes of packed texts, that are made at a time.
@@ -101,7 +104,7 @@ impl PendingTexts {
 struct Item {
     base: i128,
     width: u8,
-    row_bytes: u64,
+    row_bits: u64,
     longest: u64,
 }
 
@@ -137,33 +140,36 @@ pub(crate) fn write(
 fn item(table: &Table, column: usize, texts: &PendingTexts) -> Result<Item, FormatError> {
     let rows = u64::from(table.row_count()).max(1);
     if let Some(place) = texts.of(column) {
-        let (row_bytes, longest) = (place.len / rows + 1, place.longest.into());
-        return Ok(Item { base: 0, width: 0, row_bytes, longest });
+        let (row_bits, longest) = ((place.len / rows + 1) * 8, place.longest.into());
+        return Ok(Item { base: 0, width: 0, row_bits, longest });
     }
     let has_nulls = table.columns().get(column).is_some_and(|meta| meta.null_count > 0);
     let (base, width) = base_and_width(&table.stored_column(column)?, has_nulls);
-    Ok(Item { base, width, row_bytes: u64::from(width).div_ceil(8), longest: 0 })
+    Ok(Item { base, width, row_bits: width.into(), longest: 0 })
 }
 
 /// As many neighbours as make rows of a good size, at least one.
 fn columns_of_group(items: &[Item]) -> usize {
-    let (mut bytes, mut longest) = (0, 0);
+    let (mut bits, mut longest) = (0, 0);
     let fits = items.iter().take_while(|item| {
-        bytes += item.row_bytes;
+        bits += item.row_bits;
         longest += item.longest;
-        bytes <= GROUP_ROW_BYTES_MAX && longest <= GROUP_TEXTS_BYTES_MAX
+        bits <= GROUP_ROW_BYTES_MAX * 8 && longest <= GROUP_TEXTS_BYTES_MAX
     });
     fits.count().max(1)
 }
 
-/// The largest power of two whose rows make a block of a page, and whose longest possible texts stay within bounds.
+/// The largest power of two whose rows make a block of a good size, and whose longest possible texts stay within bounds.
 fn rows_of_block(items: &[Item]) -> u32 {
-    let bytes: u64 = items.iter().map(|item| item.row_bytes).sum();
+    let bits: u64 = items.iter().map(|item| item.row_bits).sum();
     let longest: u64 = items.iter().map(|item| item.longest).sum();
+    let fits = |rows: u32| {
+        let bytes = u64::from(rows) * bits / 8;
+        let most = if rows > BLOCK_ROWS_MIN { BLOCK_BYTES } else { WIDE_BLOCK_BYTES };
+        bytes <= most && u64::from(rows) * longest <= GROUP_TEXTS_BYTES_MAX
+    };
     let mut rows = BLOCK_ROWS_MAX;
-    while rows > 1
-        && (u64::from(rows) * bytes > BLOCK_BYTES || u64::from(rows) * longest > GROUP_TEXTS_BYTES_MAX)
-    {
+    while rows > 1 && !fits(rows) {
         rows /= 2;
     }
     rows

@@ -94,7 +94,6 @@ impl<'t> CellEncoder<'t> {
                     CellText::Csv if column.csv_plain => strip_quotes(json, column.null_count > 0, spans)?,
                     CellText::Csv => csv_forms(json, spans, made)?,
                 }
-                json.extend_from_slice(&[0; TEXT_PADDING]);
                 Some(0)
             }
             (_, CellValues::Numbers { values, valid }, Cells::Encoded { made, spans }) => {
