@@ -22,7 +22,8 @@ const PAGES_BYTES_MAX: u64 = 16 * 4_096;
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("golden.mcol");
-    std::fs::write(&path, include_bytes!("../../storage-format/golden/v1_constant.mcol")).expect("it is written");
+    std::fs::write(&path, include_bytes!("../../storage-format/golden/v1_constant.mcol"))
+        .expect("it is written");
     Table::open(&path).and_then(|table| table.outline()).expect("a sound file")
 });
 
