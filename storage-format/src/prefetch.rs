@@ -6,8 +6,8 @@ use crate::blocks::Group;
 use crate::mapped_file::major_faults;
 use crate::reader::{Bytes, Table};
 
-/// Ranges from which on asking whether they are in memory costs nothing beside reading them.
-const ADVISED_RANGES_MIN: usize = 8;
+/// Ranges that tell whether memory is short: with a quarter of the file in memory, one page in 256 finds all of them there.
+const PROBED_RANGES: usize = 4;
 /// What is read at once where rows follow one another.
 const READ_AHEAD_BYTES: usize = 4 << 20;
 /// Smallest file whose row blocks are read without the kernel's own read-ahead, which may fetch megabytes for one row.
@@ -37,20 +37,22 @@ impl Table {
         }
     }
 
-    /// Touches ranges of the file, so that their cache misses overlap. Where the first is not in memory, the kernel is
+    /// Touches ranges of the file, so that their cache misses overlap. Where one of the first is not in memory, the kernel is
     /// told of all others before they are read one by one.
     pub(crate) fn fetch(&self, ranges: impl Iterator<Item = Range<usize>> + Clone) {
-        let mut rest = ranges.clone();
-        if let (Bytes::Mapped(map), Some(first)) = (&self.bytes, rest.next())
-            && rest.clone().nth(ADVISED_RANGES_MIN - 1).is_some()
-        {
+        let mut rest = ranges;
+        if let Bytes::Mapped(map) = &self.bytes {
             let before = major_faults();
-            self.touch(first);
-            if major_faults() != before {
-                rest.for_each(|range| map.advise_will_need(&range));
+            for _ in 0..PROBED_RANGES {
+                let Some(probed) = rest.next() else { break };
+                self.touch(probed);
+                if major_faults() != before {
+                    rest.clone().for_each(|range| map.advise_will_need(&range));
+                    break;
+                }
             }
         }
-        ranges.for_each(|range| self.touch(range));
+        rest.for_each(|range| self.touch(range));
     }
 
     /// Touches a range of neighbours. Where it is not in memory, the kernel is told of what follows as well, up to `end`.
