@@ -4,7 +4,7 @@
 # They need built programs and not each other.
 STEPS_BESIDE=(
     postgres documentation demo duckdb works-beside-duckdb python-client typescript-client site discovery agents snippets payments
-    long-answers resumption proxies parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
+    long-answers resumption proxies damage-in-place parquet-in parquet-out text-in csv-out arrow-in arrow-out excel monitoring
 )
 # They measure how long a server takes, or use all cores themselves.
 STEPS_ALONE=(attacks fuzz)
@@ -45,6 +45,7 @@ run_step() {
         long-answers) needs npm && check clients/long_answers.py --binaries "$binaries" --modules "$made/npm/eventsource" ;;
         resumption) check clients/resumption.py --binaries "$binaries" --rows 100000 ;;
         attacks) check attack/attack.py --binaries "$binaries" --short ;;
+        damage-in-place) check attack/damage.py --binaries "$binaries" --short ;;
         # It skips the programs that are missing, by name.
         proxies) check attack/peers.py --binaries "$binaries" ;;
         parquet-in) check clients/parquet_round_trip.py --tools "$tools" ;;
