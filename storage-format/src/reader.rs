@@ -46,7 +46,7 @@ pub struct Table {
     /// The columns that share row blocks, in their order.
     pub(crate) groups: Vec<Group>,
     /// The symbols of texts, by column, decoded at the first access.
-    pub(crate) symbols: Vec<OnceLock<Option<Box<Symbols>>>>,
+    symbols: Vec<OnceLock<Box<Symbols>>>,
     by_name: std::collections::HashMap<String, usize>,
     rows: u32,
 }
@@ -220,14 +220,21 @@ impl Table {
     }
 
     fn entries_of(&self, column: usize) -> Result<&Entries, FormatError> {
-        let copied = self.entries.get(column).ok_or_else(|| self.damaged(column))?;
-        match copied.get() {
-            Some(entries) => Ok(entries),
-            None => {
-                let entries = Box::new(Entries::of(self, column)?);
-                Ok(copied.get_or_init(|| entries))
-            }
-        }
+        let entries = self.entries.get(column).ok_or_else(|| self.damaged(column))?;
+        get_or_try_init(entries, || Entries::of(self, column))
+    }
+
+    /// The symbols of a column of texts.
+    ///
+    /// # Errors
+    /// [`FormatError::ChecksumMismatch`] or [`FormatError::Corrupt`] when they are damaged, or the column has none.
+    pub(crate) fn symbols_of(&self, column: usize) -> Result<&Symbols, FormatError> {
+        let damaged = || self.damaged(column);
+        let symbols = self.symbols.get(column).ok_or_else(damaged)?;
+        get_or_try_init(symbols, || {
+            let section = self.column_section(column, SectionKind::Symbols).ok_or_else(damaged)?;
+            Symbols::decode(&self.sound_copy(section)?).ok_or_else(damaged)
+        })
     }
 
     /// A copy of a section that is as it was written.
@@ -260,14 +267,6 @@ impl Table {
             ));
         };
         ColumnView { table: self, meta, sections, number }.data()
-    }
-
-    /// The symbols of a column of texts; `None` without, or when the file is damaged.
-    pub(crate) fn symbols_of(&self, column: usize) -> Option<&Symbols> {
-        match self.stored_column(column).ok()? {
-            ColumnData::Texts(texts) => texts.symbols.get(),
-            _ => None,
-        }
     }
 
     /// The section of a column, if it has one of that kind.
@@ -339,6 +338,18 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// What a cell holds, or is given first.
+pub(crate) fn get_or_try_init<T>(
+    cell: &OnceLock<Box<T>>,
+    make: impl FnOnce() -> Result<T, FormatError>,
+) -> Result<&T, FormatError> {
+    if let Some(made) = cell.get() {
+        return Ok(made);
+    }
+    let made = Box::new(make()?);
+    Ok(cell.get_or_init(|| made))
 }
 
 fn check_directory(header: &Header, directory: &[u8]) -> Result<(), FormatError> {

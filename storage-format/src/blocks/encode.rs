@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::bits::{BitWriter, width_of};
 use super::{BlockColumn, BlockLayout, CHECKSUM_SIZE, CellForm, TEXT_HEAD_SIZE, block_salt};
 use crate::checksum::checksum;
 use crate::column::ColumnData;
+use crate::column::bits::{BitPacker, bit_width, pack};
 use crate::layout::put;
 
 /// Blocks of one task.
@@ -87,7 +87,7 @@ impl Piece<'_> {
                 let width = push_texts(head.1, bytes, empty, out);
                 let place = u32::try_from(head.0).unwrap_or(u32::MAX);
                 put(out, at + column.at, &place.to_le_bytes());
-                put(out, at + column.at + 4, &[width]);
+                put(out, at + column.at + 4, &[u8::try_from(width).unwrap_or(u8::MAX)]);
             }
         }
         let body = out.get(at + CHECKSUM_SIZE..).unwrap_or_default();
@@ -121,27 +121,22 @@ fn push_items(
     };
     let is_valid = |row: usize| valid.get(row).copied().unwrap_or(true);
     if column.validity.is_some() {
-        let mut bits = BitWriter::new(out);
-        rows.clone().for_each(|row| bits.push_word(is_valid(row).into(), 1));
-        (0..empty).for_each(|_| bits.push_word(0, 1));
-        bits.finish();
+        let valid = rows.clone().map(|row| u64::from(is_valid(row)));
+        pack(valid.chain(std::iter::repeat_n(0, empty)), 1, out);
     }
-    let mut bits = BitWriter::new(out);
+    let mut packer = BitPacker::default();
     for row in rows {
-        bits.push(if is_valid(row) { values(row) } else { 0 }, width);
+        packer.push_wide(if is_valid(row) { values(row) } else { 0 }, width, out);
     }
-    (0..empty).for_each(|_| bits.push(0, width));
-    bits.finish();
+    (0..empty).for_each(|_| packer.push_wide(0, width, out));
+    packer.finish(out);
 }
 
 /// Appends lengths and bytes of texts, and returns the width of the lengths.
-fn push_texts(places: &[usize], bytes: &[u8], empty: usize, out: &mut Vec<u8>) -> u8 {
+fn push_texts(places: &[usize], bytes: &[u8], empty: usize, out: &mut Vec<u8>) -> u32 {
     let lengths = || places.iter().zip(places.iter().skip(1)).map(|(start, end)| (end - start) as u64);
-    let width = width_of(lengths().max().unwrap_or(0).into());
-    let mut bits = BitWriter::new(out);
-    lengths().for_each(|length| bits.push_word(length, width));
-    (0..empty).for_each(|_| bits.push_word(0, width));
-    bits.finish();
+    let width = bit_width(lengths().max().unwrap_or(0));
+    pack(lengths().chain(std::iter::repeat_n(0, empty)), width, out);
     let (from, to) = (places.first().copied().unwrap_or(0), places.last().copied().unwrap_or(0));
     out.extend_from_slice(bytes.get(from..to).unwrap_or_default());
     width

@@ -1,23 +1,22 @@
 //! Row blocks: all cells of up to 64 rows of a group of columns, with a checksum that is compared whenever rows are
 //! printed. A row that is printed lies in one place for each group, and no damaged cell leaves the file.
 
-pub(crate) mod bits;
 pub(crate) mod encode;
 mod row_reader;
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::checksum::{checksum, section_checksum};
+use crate::checksum::checksum;
+use crate::column::bits::{self, WIDE_PADDING, bit_width, packed_bytes};
 use crate::column::view::ColumnSections;
 use crate::column::{ColumnData, ZONE_ROWS};
 use crate::column_record::{ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};
 use crate::layout::{take, u32_at, u64_at};
 use crate::order::integer_of;
-use crate::reader::Table;
+use crate::reader::{Table, get_or_try_init};
 use crate::section::{SectionKind, SectionRecord};
-use bits::BITS_PADDING;
 
 pub use row_reader::{CellValues, RowReader};
 
@@ -42,7 +41,7 @@ pub(crate) struct Group {
     places: SectionRecord,
     layout: SectionRecord,
     /// Decoded, and compared with its checksum, at the first access.
-    decoded: OnceLock<Option<Box<BlockLayout>>>,
+    decoded: OnceLock<Box<BlockLayout>>,
 }
 
 /// Where the cells of each column lie in a block.
@@ -53,12 +52,11 @@ pub(crate) struct BlockLayout {
     pub(crate) fixed_len: usize,
 }
 
-/// A column in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockColumn {
     pub(crate) form: CellForm,
     /// Bits of a code, or of a number less the base; 0 for texts.
-    pub(crate) width: u8,
+    pub(crate) width: u32,
     /// The smallest number; 0 for doubles, codes and texts.
     pub(crate) base: i128,
     /// Position of the validity bits of a column of numbers with nulls.
@@ -87,7 +85,7 @@ impl CellForm {
         }
     }
 
-    fn width_max(self) -> u8 {
+    fn width_max(self) -> u32 {
         match self {
             CellForm::Codes => 32,
             CellForm::Numbers => 64,
@@ -101,7 +99,7 @@ impl BlockLayout {
     /// The layout of columns with these bases and widths; `None` for a width that the form does not have.
     pub(crate) fn of(
         metas: &[ColumnMeta],
-        items: impl Iterator<Item = (i128, u8)>,
+        items: impl Iterator<Item = (i128, u32)>,
         block_rows: u32,
     ) -> Option<BlockLayout> {
         let rows = block_rows as usize;
@@ -120,9 +118,9 @@ impl BlockLayout {
                 continue;
             }
             let validity = (has_base && meta.null_count > 0).then_some(at);
-            at += validity.map_or(0, |_| bits::packed_len(rows, 1));
+            at += validity.map_or(0, |_| packed_bytes(rows, 1));
             columns.push(BlockColumn { form, width, base, validity, at });
-            at += bits::packed_len(rows, width);
+            at += packed_bytes(rows, width);
         }
         Some(BlockLayout { columns, fixed_len: at })
     }
@@ -131,7 +129,7 @@ impl BlockLayout {
         let records = section.chunks_exact(BLOCK_COLUMN_SIZE);
         let items = records.map(|record| {
             let base = take(record, 0).map_or(0, i128::from_le_bytes);
-            (base, record.get(16).copied().unwrap_or(u8::MAX))
+            (base, record.get(16).map_or(u32::MAX, |width| u32::from(*width)))
         });
         let layout = BlockLayout::of(metas, items, block_rows)?;
         (layout.columns.len() == metas.len() && layout.encode() == section).then_some(layout)
@@ -141,7 +139,7 @@ impl BlockLayout {
         let mut out = Vec::with_capacity(self.columns.len() * BLOCK_COLUMN_SIZE);
         for column in &self.columns {
             out.extend_from_slice(&column.base.to_le_bytes());
-            out.push(column.width);
+            out.push(u8::try_from(column.width).unwrap_or(u8::MAX));
             out.extend_from_slice(&[0; 15]);
         }
         out
@@ -149,11 +147,11 @@ impl BlockLayout {
 }
 
 /// The base and the width of a column's items: the smallest number, and the bits that hold all.
-pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u8) {
+pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u32) {
     match data {
         ColumnData::Dictionary(data) => {
             let last = if has_nulls { data.entries } else { data.entries.saturating_sub(1) };
-            (0, bits::width_of(last.into()))
+            (0, bit_width(last))
         }
         ColumnData::Numbers(data) if data.is_float() => (0, 64),
         ColumnData::Numbers(data) => {
@@ -164,22 +162,17 @@ pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u
                 });
             match largest.checked_sub(smallest) {
                 None => (0, 0),
-                Some(range) if data.width == 16 => {
-                    ((smallest ^ (1 << 127)).cast_signed(), bits::width_of(range))
-                }
-                Some(range) => {
-                    (integer_of(u64::try_from(smallest).unwrap_or(0)).into(), bits::width_of(range))
-                }
+                Some(range) if data.width == 16 => ((smallest ^ (1 << 127)).cast_signed(), bit_width(range)),
+                Some(range) => (integer_of(u64::try_from(smallest).unwrap_or(0)).into(), bit_width(range)),
             }
         }
         ColumnData::Texts(_) => (0, 0),
     }
 }
 
-/// The bytes of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'a> {
-    /// With [`BITS_PADDING`] bytes behind it.
+    /// With [`WIDE_PADDING`] bytes behind it.
     pub(crate) padded: &'a [u8],
     pub(crate) len: usize,
 }
@@ -232,29 +225,37 @@ impl Group {
     }
 }
 
-/// The texts of a column in a block.
-pub(crate) struct TextPart<'a> {
+/// The packed texts of a column in a block, of which only lengths are known: a text is found from the one before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockTexts<'a> {
+    block: &'a [u8],
     /// With bytes behind them.
-    pub(crate) lengths: &'a [u8],
+    lengths: &'a [u8],
     /// Bits of a length.
-    pub(crate) width: u8,
-    /// Position of the first packed text in the block.
-    pub(crate) start: usize,
+    width: u32,
+    /// Position of the first text.
+    start: usize,
+    /// The text behind the one that was read last, and its position.
+    next: (usize, usize),
 }
 
-impl TextPart<'_> {
-    /// The places of the first `count` packed texts in the block, then the end of the last.
+impl<'a> BlockTexts<'a> {
+    /// The packed text at a place of the block; `None` when the block is damaged.
     #[inline]
-    pub(crate) fn places(&self, count: usize, places: &mut [usize]) -> Option<()> {
-        let (first, rest) = places.split_first_mut()?;
-        *first = self.start;
-        let (mut at, mut slots) = (self.start, rest.iter_mut());
-        bits::each(self.lengths, 0..count, self.width, |length| {
-            at += length as usize;
-            if let Some(slot) = slots.next() {
-                *slot = at;
-            }
-        })
+    pub(crate) fn get(&mut self, place: usize) -> Option<&'a [u8]> {
+        let (mut next, mut from) = if place < self.next.0 { (0, self.start) } else { self.next };
+        while next < place {
+            from += self.len(next)?;
+            next += 1;
+        }
+        let to = from + self.len(place)?;
+        self.next = (place + 1, to);
+        self.block.get(from..to)
+    }
+
+    #[inline]
+    fn len(&self, place: usize) -> Option<usize> {
+        bits::get(self.lengths, place, self.width).map(|length| length as usize)
     }
 }
 
@@ -265,11 +266,13 @@ impl<'a> Block<'a> {
 
     /// The texts of a column; `None` when the block is damaged.
     #[inline]
-    pub(crate) fn texts(&self, column: &BlockColumn, block_rows: u32) -> Option<TextPart<'a>> {
-        let start = u32_at(self.padded, column.at) as usize;
-        let width = self.padded.get(column.at + 4).copied().filter(|width| *width <= 32)?;
-        let lengths = self.padded.get(start..)?;
-        Some(TextPart { lengths, width, start: start + bits::packed_len(block_rows as usize, width) })
+    pub(crate) fn texts(&self, column: &BlockColumn, block_rows: u32) -> Option<BlockTexts<'a>> {
+        let head = u32_at(self.padded, column.at) as usize;
+        let width =
+            self.padded.get(column.at + 4).map(|width| u32::from(*width)).filter(|width| *width <= 32)?;
+        let start = head + packed_bytes(block_rows as usize, width);
+        let lengths = self.padded.get(head..)?;
+        Some(BlockTexts { block: self.bytes(), lengths, width, start, next: (0, start) })
     }
 }
 
@@ -345,16 +348,17 @@ impl Table {
         self.groups.get(at)
     }
 
-    /// The layout of the blocks of a group; `None` when the file is damaged.
-    pub(crate) fn block_layout<'t>(&'t self, group: &'t Group) -> Option<&'t BlockLayout> {
-        let decode = || {
-            let section = self.section(&group.layout, 0)?;
-            let blocks: Vec<u64> = section.chunks(crate::checksum::BLOCK_SIZE_BYTES).map(checksum).collect();
-            let metas = self.columns().get(group.columns.clone())?;
-            let layout = BlockLayout::decode(section, metas, group.block_rows)?;
-            (section_checksum(&blocks) == group.layout.checksum).then(|| Box::new(layout))
-        };
-        group.decoded.get_or_init(decode).as_deref()
+    /// The layout of the blocks of a group.
+    ///
+    /// # Errors
+    /// [`FormatError::ChecksumMismatch`] or [`FormatError::Corrupt`] when it is damaged.
+    pub(crate) fn block_layout<'t>(&'t self, group: &'t Group) -> Result<&'t BlockLayout, FormatError> {
+        get_or_try_init(&group.decoded, || {
+            let section = self.sound_copy(&group.layout)?;
+            let metas = self.columns().get(group.columns.clone()).unwrap_or_default();
+            let layout = BlockLayout::decode(&section, metas, group.block_rows);
+            layout.ok_or_else(|| self.damaged(group.columns.start))
+        })
     }
 
     /// Start and end of a block in its section; `None` when the file is damaged.
@@ -381,9 +385,9 @@ impl Table {
     #[inline]
     pub(crate) fn block(&self, group: &Group, number: u32) -> Option<Block<'_>> {
         let place = self.block_place(group, number)?;
-        let section = self.section(&group.blocks, BITS_PADDING)?;
+        let section = self.section(&group.blocks, WIDE_PADDING)?;
         let len = place.end.checked_sub(place.start)?;
-        let padded = section.get(place.start..place.end.checked_add(BITS_PADDING)?)?;
+        let padded = section.get(place.start..place.end.checked_add(WIDE_PADDING)?)?;
         Some(Block { padded, len })
     }
 

@@ -1,7 +1,8 @@
 //! Reads rows for printing: visits the block of each row once for each group, compares it with its checksum, and takes
 //! the cells of the wanted columns out of it. Does not depend on formats.
 
-use super::{Block, BlockColumn, CellForm, Group, bits};
+use super::{Block, BlockColumn, CellForm, Group};
+use crate::column::bits;
 use crate::column::put_packed_json;
 use crate::error::FormatError;
 use crate::fsst::Symbols;
@@ -54,11 +55,11 @@ impl<'t> RowReader<'t> {
         for (place, number) in columns.iter().copied().enumerate() {
             let damaged = || table.damaged(number);
             let group = table.group_of(number).ok_or_else(damaged)?;
-            let layout = table.block_layout(group).ok_or_else(damaged)?;
+            let layout = table.block_layout(group)?;
             let column = number.checked_sub(group.columns.start).and_then(|at| layout.columns.get(at));
             let column = *column.ok_or_else(damaged)?;
             let symbols = match column.form {
-                CellForm::Texts => Some(table.symbols_of(number).ok_or_else(damaged)?),
+                CellForm::Texts => Some(table.symbols_of(number)?),
                 _ => None,
             };
             cells.push(CellValues::empty(column.form));
@@ -143,7 +144,7 @@ impl<'r> Run<'r> {
     fn items<T: Clone + Default>(
         &self,
         items: &[u8],
-        width: u8,
+        width: u32,
         out: &mut Vec<T>,
         convert: impl Fn(u64) -> T,
     ) -> Option<()> {
@@ -194,22 +195,13 @@ impl WantedColumn<'_> {
         json: &mut Vec<u8>,
         spans: &mut Vec<(usize, usize)>,
     ) -> Option<()> {
-        let part = block.texts(&self.column, run.block_rows)?;
-        let (symbols, bytes) = (self.symbols?, block.bytes());
-        let length_of = |place| bits::get(part.lengths, place, part.width).map(|length| length as usize);
+        let mut texts = block.texts(&self.column, run.block_rows)?;
+        let symbols = self.symbols?;
         let mut at = spans.last().map_or(0, |(_, end)| *end);
-        let (mut next, mut from) = (0, part.start);
         for place in run.each_place() {
-            if place < next {
-                (next, from) = (0, part.start);
-            }
-            for skipped in next..place {
-                from += length_of(skipped)?;
-            }
-            let to = from + length_of(place)?;
-            let end = put_packed_json(symbols, bytes.get(from..to)?, json, at)?;
+            let end = put_packed_json(symbols, texts.get(place)?, json, at)?;
             spans.push((at, end));
-            (next, from, at) = (place + 1, to, end);
+            at = end;
         }
         Some(())
     }

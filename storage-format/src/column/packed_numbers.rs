@@ -141,19 +141,6 @@ impl<'a> PackedNumbers<'a> {
         }
         true
     }
-
-    /// Appends the 64-bit values of `rows`. Returns false when one of them is beyond the end.
-    #[must_use]
-    pub fn gather(&self, rows: &[u32], out: &mut Vec<i64>) -> bool {
-        let mut complete = true;
-        out.extend(rows.iter().map(|row| {
-            self.get(*row as usize).unwrap_or_else(|| {
-                complete = false;
-                0
-            })
-        }));
-        complete
-    }
 }
 
 fn copy_deltas(chunk: Chunk, deltas: &[u8], count: usize, out: &mut Vec<i64>) {

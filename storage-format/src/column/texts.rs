@@ -1,11 +1,9 @@
 //! Text columns: their texts lie in the row blocks; here are the ranks of the sort order, and reading by row.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use crate::array::UintArray;
-use crate::blocks::{BLOCK_ROWS_MAX, Block, BlockColumn, Group};
-use crate::checksum::{checksum, section_checksum};
+use crate::blocks::{BlockColumn, BlockTexts, Group};
 use crate::column::row_order::StoredOrder;
 use crate::column::{RowOrder, TEXT_PADDING, Zones, partition_point};
 use crate::fsst::{ESCAPE, Symbols, make_room};
@@ -23,7 +21,6 @@ pub struct Texts<'a> {
     pub(crate) table: &'a Table,
     pub(crate) group: &'a Group,
     pub(crate) number: usize,
-    pub(crate) symbols: SymbolsSection<'a>,
     pub(crate) order: StoredOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
@@ -34,35 +31,15 @@ impl std::fmt::Debug for Texts<'_> {
     }
 }
 
-/// Symbols that are decoded, and compared with their checksum, at the first access.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SymbolsSection<'a> {
-    pub(crate) decoded: &'a OnceLock<Option<Box<Symbols>>>,
-    pub(crate) bytes: &'a [u8],
-    pub(crate) checksum: u64,
-}
-
-impl<'a> SymbolsSection<'a> {
-    /// The symbols; `None` when the file is damaged.
-    #[inline]
-    pub(crate) fn get(&self) -> Option<&'a Symbols> {
-        let decode = || {
-            let sound = section_checksum(&[checksum(self.bytes)]) == self.checksum;
-            Symbols::decode(self.bytes).filter(|_| sound).map(Box::new)
-        };
-        self.decoded.get_or_init(decode).as_deref()
-    }
-}
-
 impl<'a> Texts<'a> {
     /// Reads texts row by row.
     #[must_use]
     pub fn reader(&self) -> TextReader<'a> {
-        let layout = self.table.block_layout(self.group);
+        let layout = self.table.block_layout(self.group).ok();
         let at = self.number.checked_sub(self.group.columns.start);
         let column = layout.zip(at).and_then(|(layout, at)| layout.columns.get(at)).copied();
-        let places = [0; TextReader::PLACES];
-        TextReader { texts: *self, column, number: None, block: &[], places, json: Vec::new() }
+        let symbols = self.table.symbols_of(self.number).ok();
+        TextReader { texts: *self, column, symbols, block: None, json: Vec::new() }
     }
 
     /// The JSON text of a row: a string with its quotes, or `null`.
@@ -105,38 +82,24 @@ impl<'a> Texts<'a> {
 pub struct TextReader<'a> {
     texts: Texts<'a>,
     column: Option<BlockColumn>,
-    /// The block that was read last.
-    number: Option<u32>,
-    block: &'a [u8],
-    places: [usize; TextReader::PLACES],
+    symbols: Option<&'a Symbols>,
+    /// The block that was read last: its number and the texts of the column.
+    block: Option<(u32, BlockTexts<'a>)>,
     json: Vec<u8>,
 }
 
 impl<'a> TextReader<'a> {
-    /// Places of the packed texts of a block: the start of each, then the end.
-    pub(crate) const PLACES: usize = BLOCK_ROWS_MAX as usize + 1;
-
     /// The packed text of a row.
     #[inline]
     pub(crate) fn packed(&mut self, row: u32) -> Option<&'a [u8]> {
-        let block_rows = self.texts.group.block_rows;
-        let number = (row < self.texts.rows).then(|| self.texts.group.block_of(row))?;
-        if self.number != Some(number) {
-            self.go_to(number)?;
+        let Texts { table, group, rows, .. } = self.texts;
+        let number = (row < rows).then(|| group.block_of(row))?;
+        if self.block.is_none_or(|(found, _)| found != number) {
+            let texts = table.block(group, number)?.texts(self.column.as_ref()?, group.block_rows)?;
+            self.block = Some((number, texts));
         }
-        let pair = self.places.get((row & (block_rows - 1)) as usize..)?.first_chunk::<2>()?;
-        let [from, to] = *pair;
-        self.block.get(from..to)
-    }
-
-    fn go_to(&mut self, number: u32) -> Option<()> {
-        self.number = None;
-        let Texts { table, group, .. } = self.texts;
-        let block: Block<'a> = table.block(group, number)?;
-        let part = block.texts(self.column.as_ref()?, group.block_rows)?;
-        part.places(group.block_rows as usize, &mut self.places)?;
-        (self.number, self.block) = (Some(number), block.bytes());
-        Some(())
+        let (_, texts) = self.block.as_mut()?;
+        texts.get((row & (group.block_rows - 1)) as usize)
     }
 
     /// Whether a row has no text.
@@ -150,7 +113,7 @@ impl<'a> TextReader<'a> {
     #[must_use]
     pub fn json(&mut self, row: u32) -> Option<&[u8]> {
         let packed = self.packed(row)?;
-        let end = put_packed_json(self.texts.symbols.get()?, packed, &mut self.json, 0)?;
+        let end = put_packed_json(self.symbols?, packed, &mut self.json, 0)?;
         self.json.get(..end)
     }
 
@@ -158,7 +121,7 @@ impl<'a> TextReader<'a> {
     #[must_use]
     pub fn json_len(&mut self, row: u32) -> Option<usize> {
         let packed = self.packed(row)?;
-        if is_null(packed) { Some(4) } else { Some(self.texts.symbols.get()?.unpacked_len(packed)? + 2) }
+        if is_null(packed) { Some(4) } else { Some(self.symbols?.unpacked_len(packed)? + 2) }
     }
 
     /// The text of a row: `Some(None)` for null.

@@ -3,7 +3,6 @@
 use crate::array::UintArray;
 use crate::column::bits::{BITS_PADDING, BitArray, bit_width, packed_bytes};
 use crate::column::row_order::StoredOrder;
-use crate::column::texts::SymbolsSection;
 use crate::column::{
     ColumnData, Dictionary, FENCE_RANKS, Numbers, Runs, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
     ZONE_ROWS, Zones,
@@ -150,6 +149,7 @@ impl<'a> ColumnView<'a> {
             SortIndex::None => None,
             _ => Some(self.array(SectionKind::Ranks)?),
         };
+        self.check_symbols()?;
         let number = self.number as usize;
         let group = self.table.group_of(number).ok_or_else(|| self.refuse(SectionKind::RowBlocks, 1, 0))?;
         Ok(Texts {
@@ -160,22 +160,16 @@ impl<'a> ColumnView<'a> {
             table: self.table,
             group,
             number,
-            symbols: self.symbols()?,
             order: self.order()?,
             zones: self.zones()?,
         })
     }
 
-    pub(crate) fn symbols(&self) -> Result<SymbolsSection<'a>, FormatError> {
+    fn check_symbols(&self) -> Result<(), FormatError> {
         let kind = SectionKind::Symbols;
-        let decoded = self.table.symbols.get(self.number as usize);
-        match self.record(kind).zip(decoded) {
-            Some((record, decoded)) if record.len <= SYMBOLS_SECTION_BYTES_MAX => {
-                Ok(SymbolsSection { decoded, bytes: self.padded(kind, 0)?, checksum: record.checksum })
-            }
-            found => {
-                Err(self.refuse(kind, SYMBOLS_SECTION_BYTES_MAX, found.map_or(0, |(record, _)| record.len)))
-            }
+        match self.record(kind) {
+            Some(record) if record.len <= SYMBOLS_SECTION_BYTES_MAX => Ok(()),
+            found => Err(self.refuse(kind, SYMBOLS_SECTION_BYTES_MAX, found.map_or(0, |record| record.len))),
         }
     }
 
@@ -194,7 +188,7 @@ impl<'a> ColumnView<'a> {
                 let rows = self.table.row_count();
                 let kind = SectionKind::Permutation;
                 let width = bit_width(rows.saturating_sub(1));
-                let bytes = self.exact(kind, packed_bytes(rows.into(), width), BITS_PADDING)?;
+                let bytes = self.exact(kind, packed_bytes(rows as usize, width) as u64, BITS_PADDING)?;
                 let array = BitArray::new(bytes, width, rows as usize);
                 StoredOrder::Permutation(array.ok_or_else(|| self.refuse(kind, width.into(), 0))?)
             }

@@ -9,7 +9,7 @@ pub const MAGIC: [u8; 8] = [0x89, b'M', b'C', b'O', b'L', 0x0D, 0x0A, 0x1A];
 pub const TRAILER_MAGIC: [u8; 8] = [0x1A, 0x0A, 0x0D, b'L', b'O', b'C', b'M', 0x89];
 /// Major version: a reader refuses any other.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version: grows when optional sections are added. A file has the lowest version that knows all its sections.
+/// Minor version of the writer: grows when optional sections are added.
 pub const VERSION_MINOR: u16 = 0;
 pub const HEADER_SIZE: usize = 4096;
 pub const TRAILER_SIZE: usize = 64;

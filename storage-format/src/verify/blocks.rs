@@ -19,7 +19,7 @@ pub(super) fn verify(table: &Table, group: &Group) -> Result<(), FormatError> {
     let first = u32::try_from(group.columns.start).unwrap_or(u32::MAX);
     let refuse = |kind, what| violation(kind, first, what, 0, 1);
     let layout = table.block_layout(group);
-    let layout = layout.ok_or_else(|| refuse(SectionKind::BlockColumns, "bases, widths and zeros"))?;
+    let layout = layout.map_err(|_| refuse(SectionKind::BlockColumns, "bases, widths and zeros"))?;
     for (column, found) in group.columns.clone().zip(&layout.columns) {
         let has_nulls = table.columns().get(column).is_some_and(|meta| meta.null_count > 0);
         if (found.base, found.width) != base_and_width(&table.stored_column(column)?, has_nulls) {

@@ -30,7 +30,7 @@ pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
 pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
     let mut nulls = 0u64;
     let mut csv_plain = true;
-    if data.symbols.get().is_none() {
+    if data.table.symbols_of(data.number).is_err() {
         return Err(violation(SectionKind::Symbols, column, "version, lengths and bytes", 1, 0));
     }
     let mut reader = data.reader();

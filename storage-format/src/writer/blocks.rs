@@ -103,7 +103,7 @@ impl PendingTexts {
 /// What is known of a column before its blocks are written.
 struct Item {
     base: i128,
-    width: u8,
+    width: u32,
     row_bits: u64,
     longest: u64,
 }

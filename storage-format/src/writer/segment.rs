@@ -207,12 +207,12 @@ pub(crate) struct BitWriter {
 impl BitWriter {
     pub(crate) fn new(spool: Spool, width: u32) -> BitWriter {
         let buffer = Vec::with_capacity(BUFFER_BYTES + BIT_BLOCK_BYTES_MAX);
-        BitWriter { spool, width, packer: BitPacker::new(width), buffer, items: 0 }
+        BitWriter { spool, width, packer: BitPacker::default(), buffer, items: 0 }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, value: u32) -> Result<(), FormatError> {
-        self.packer.push(value, &mut self.buffer);
+        self.packer.push(value.into(), self.width, &mut self.buffer);
         self.items += 1;
         if self.buffer.len() >= BUFFER_BYTES && self.items.is_multiple_of(BIT_BLOCK_ITEMS as u64) {
             self.spool.push(&self.buffer)?;

@@ -23,13 +23,28 @@ pub(crate) struct CellEncoder<'t> {
 /// Gathered cells: spans of encoded bytes.
 pub(crate) enum Cells<'t> {
     /// Spans of the file, and their total length.
-    Stored { bytes: &'t [u8], spans: Spans, total: usize },
+    Stored {
+        bytes: &'t [u8],
+        spans: Spans,
+        total: usize,
+    },
     /// Spans of unpacked JSON texts or, as soon as one cell needs another form, spans of `made`.
-    Texts { json: Vec<u8>, made: Vec<u8>, spans: Spans },
-    /// Encoded numbers.
-    Encoded { made: Vec<u8>, spans: Spans },
+    Texts {
+        json: Vec<u8>,
+        made: Vec<u8>,
+        spans: Spans,
+    },
+    Encoded {
+        made: Vec<u8>,
+        spans: Spans,
+    },
     /// Cells of joined columns.
-    Joined { bytes: &'t [u8], combinations: Vec<u32>, spans: Spans, total: usize },
+    Joined {
+        bytes: &'t [u8],
+        combinations: Vec<u32>,
+        spans: Spans,
+        total: usize,
+    },
 }
 
 /// Start and end of each cell.

@@ -110,7 +110,7 @@ impl<'t> RowWriter<'t> {
             before_cell.extend(separators.next());
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
                 Some(joined) => (Source::Joined(joined.encoder(table)), joined.columns.len()),
-                None => (Source::Column(Box::new(CellEncoder::new(table, *column, layout.text)?)), 1),
+                None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
             };
             sources.push(source);
             separators.by_ref().take(width.saturating_sub(1)).for_each(drop);
@@ -208,8 +208,12 @@ struct Pieces {
 }
 
 /// The source of a column of cells.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few columns are joined, and a box would be an allocation a column"
+)]
 enum Source<'t> {
-    Column(Box<CellEncoder<'t>>),
+    Column(CellEncoder<'t>),
     Joined(JoinedEncoder<'t>),
 }
 

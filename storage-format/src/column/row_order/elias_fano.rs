@@ -43,8 +43,7 @@ pub(super) fn encode(shape: &Shape, rows: &[u32], out: &mut Vec<u8>) {
     let places = || (0u32..).zip(rows).map(|(number, row)| (row >> shape.low_width) + number);
     places().step_by(SAMPLE_ROWS as usize).for_each(|place| out.extend_from_slice(&place.to_le_bytes()));
     fill_word(out);
-    let mask = (1u32 << shape.low_width) - 1;
-    pack(rows.iter().map(|row| row & mask), shape.low_width, out);
+    pack(rows.iter().map(|row| u64::from(*row)), shape.low_width, out);
     fill_word(out);
     let mut high = vec![0u64; usize::try_from(shape.high_words).unwrap_or(0)];
     for place in places() {
@@ -55,7 +54,6 @@ pub(super) fn encode(shape: &Shape, rows: &[u32], out: &mut Vec<u8>) {
     high.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// A list in the file.
 #[derive(Clone, Copy)]
 pub(super) struct EliasFano<'a> {
     shape: Shape,

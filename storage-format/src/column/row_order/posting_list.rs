@@ -5,7 +5,7 @@ use super::elias_fano::{self, EliasFano, Shape};
 use super::equal_codes::EqualCodes;
 use crate::array::UintArray;
 use crate::column::ZONE_ROWS;
-use crate::column::bits::{BITS_PADDING, BitArray, bit_width, pack, packed_bytes};
+use crate::column::bits::{BITS_PADDING, BitArray, bit_width, pack};
 use crate::column::partition_point;
 use crate::layout::take;
 
@@ -27,7 +27,6 @@ pub(super) fn fill_word(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(WORD_BYTES), 0);
 }
 
-/// The form of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListForm {
     Empty,
@@ -61,7 +60,7 @@ impl ListForm {
         match self {
             ListForm::Empty => 0,
             ListForm::Counts { zones } => words(u64::from(*zones) * 32),
-            ListForm::Plain { width } => words(packed_bytes(count.into(), *width) * 8),
+            ListForm::Plain { width } => words(u64::from(count) * u64::from(*width)),
             ListForm::EliasFano(shape) => shape.words(),
         }
     }
@@ -82,7 +81,7 @@ pub(crate) fn encode_rows(form: &ListForm, rows: &[u32], out: &mut Vec<u8>) {
     match form {
         ListForm::Empty | ListForm::Counts { .. } => (),
         ListForm::Plain { width } => {
-            pack(rows.iter().copied(), *width, out);
+            pack(rows.iter().map(|row| u64::from(*row)), *width, out);
             fill_word(out);
         }
         ListForm::EliasFano(shape) => elias_fano::encode(shape, rows, out),
