@@ -15,7 +15,9 @@ use mercato::logging::{self, LogGuard};
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use mercato_base::clock::{Moment, TestClock, UtcDay};
 use mercato_catalog::{Catalog, DataDirectory};
-use mercato_ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
+use mercato_ledger::{
+    AccountHandle, ChargeDurability, ChargeRequest, FreePlan, Ledger, LedgerOptions, Pending,
+};
 use mercato_net::{
     Assignment, BodyMemory, Bound, ClassPlan, Head, ListenAddress, NetLimits, Request, RequestFacts,
     RequestParser, Slots, Step,
@@ -64,7 +66,10 @@ impl Shop {
         let now = UtcDay::from_civil(2026, 1, 2).start();
         let clock = Arc::new(TestClock::at(now));
         let options = LedgerOptions { durability: ChargeDurability::Process };
-        let ledger = Arc::new(Ledger::open(&data.ledger(), options, now).unwrap());
+        // Every page is paid, from the first on.
+        let free_plan = FreePlan { queries_per_month: 0, rows_per_query: 0 };
+        let ledger = Ledger::open(&data.ledger(), options, now).unwrap().with_free_plan(free_plan);
+        let ledger = Arc::new(ledger);
         let (account, key) = site::customer(&ledger, now);
         let limits = RateLimits::default();
         let catalog = Arc::new(Catalog::open(data.clone()).unwrap());
