@@ -11,6 +11,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
 use crate::convert::files;
+use crate::convert::memory::children;
 
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mercato-tools")).current_dir(folder).args(arguments).output().unwrap()
@@ -36,6 +37,11 @@ pub fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
         assert_eq!(reason.lines().count(), 1, "{reason}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// Sends a signal, as `-KILL`, to a process.
+pub fn send(signal: &str, process: u32) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
 }
 
 pub fn names(folder: &Path) -> Vec<String> {
@@ -259,6 +265,9 @@ fn removes_files_of_killed_conversions_only() {
         child
     };
     let mut killed = begin("killed.mcol");
+    // The supervisor is halted first: either of the two removes the file when only the other one is killed.
+    send("-STOP", killed.id());
+    send("-KILL", children(killed.id())[0]);
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(names(folder.path()).len(), 2, "its temporary file is left");

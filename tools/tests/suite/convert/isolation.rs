@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mercato_tools::convert::convert;
 
-use crate::cli::{json, names, refused};
+use crate::cli::{json, names, refused, send};
 use crate::convert::files::isolated;
 use crate::convert::hostile::endless_footer;
 use crate::convert::memory::children;
@@ -34,10 +34,6 @@ fn started(folder: &Path) -> (Child, u32) {
     }
     let worker = children(child.id())[0];
     (child, worker)
-}
-
-fn send(signal: &str, process: u32) {
-    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
 }
 
 #[test]
