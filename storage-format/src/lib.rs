@@ -27,7 +27,7 @@ pub mod statistics;
 pub mod verify;
 pub mod writer;
 
-pub use column::{array, packed_numbers};
+pub use column::{array, lanes, packed_numbers};
 pub use encode::{float_width, text};
 pub use file::{checksum, column_record, fingerprint, layout, mapped_file, section};
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::checksum::checksum;
-use crate::column::bits::{self, WIDE_PADDING, bit_width, packed_bytes};
+use crate::column::bits::{self, WIDE_PADDING, bit_width, code_width, packed_bytes};
 use crate::column::view::ColumnSections;
 use crate::column::{ColumnData, ZONE_ROWS};
 use crate::column_record::{ColumnMeta, Storage};
@@ -149,10 +149,7 @@ impl BlockLayout {
 /// The base and the width of a column's items: the smallest number, and the bits that hold all.
 pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u32) {
     match data {
-        ColumnData::Dictionary(data) => {
-            let last = if has_nulls { data.entries } else { data.entries.saturating_sub(1) };
-            (0, bit_width(last))
-        }
+        ColumnData::Dictionary(data) => (0, code_width(data.entries, has_nulls)),
         ColumnData::Numbers(data) if data.is_float() => (0, 64),
         ColumnData::Numbers(data) => {
             let zones = (0..data.values.len().div_ceil(ZONE_ROWS)).filter_map(|zone| data.zones.get(zone));

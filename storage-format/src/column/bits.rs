@@ -18,6 +18,11 @@ pub fn bit_width(largest: impl Into<u128>) -> u32 {
     u128::BITS - largest.into().leading_zeros()
 }
 
+/// The bits of a code; null has the code behind the last entry.
+pub(crate) fn code_width(entries: u32, has_nulls: bool) -> u32 {
+    bit_width(if has_nulls { entries } else { entries.saturating_sub(1) })
+}
+
 /// Bytes of so many items.
 pub(crate) fn packed_bytes(items: usize, width: u32) -> usize {
     (items * width as usize).div_ceil(8)

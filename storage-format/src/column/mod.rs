@@ -4,6 +4,7 @@ pub mod array;
 pub mod bits;
 mod dictionary;
 pub(crate) mod entries;
+pub mod lanes;
 pub(crate) mod narrow_floats;
 mod numbers;
 pub mod packed_numbers;

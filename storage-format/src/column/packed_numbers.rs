@@ -1,39 +1,40 @@
-//! Numbers in frame-of-reference encoding, by chunks of 65,536 rows. A value is the base of its chunk plus an unsigned
-//! delta of 0 to 16 bytes; doubles are stored as eight bytes.
+//! Numbers in frame-of-reference encoding, by zones. A value is the base of its zone plus an unsigned delta of 0 to 128
+//! bits; doubles are stored in 64 bits.
 
+use crate::column::ZONE_ROWS;
+use crate::column::bits::bit_width;
+use crate::column::lanes::{LANE_BITS_MAX, LANES_PADDING, Lanes, interleaved_bytes};
 use crate::layout::{take, u64_at};
 
-pub const CHUNK_ROWS: usize = 65_536;
-/// Bytes of a chunk record: base (16), offset (8), width (1), zero (7).
-pub const CHUNK_RECORD_SIZE: usize = 32;
-/// Bytes that must follow the packed values, so that one sixteen-byte load reads any value.
-pub const VALUES_PADDING: usize = 16;
+/// Bytes of a record: base (16), offset (8), width (1), zero (7).
+pub const FRAME_RECORD_SIZE: usize = 32;
 
-/// The record of a chunk.
+/// The frame of the numbers of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chunk {
-    /// The smallest value of the chunk; 0 for doubles.
+pub struct Frame {
+    /// The smallest number; 0 for doubles.
     pub base: i128,
-    /// Position of the first delta in the section.
-    pub offset: u64,
-    /// Bytes of a delta, 0 to 16.
-    pub width: u8,
+    /// Position of the deltas in the section.
+    pub(crate) offset: u64,
+    /// Bits of a delta, 0 to 128.
+    pub(crate) width: u32,
 }
 
-impl Chunk {
-    pub(crate) fn encode(&self) -> [u8; CHUNK_RECORD_SIZE] {
-        let mut out = [0u8; CHUNK_RECORD_SIZE];
+impl Frame {
+    pub(crate) fn encode(&self) -> [u8; FRAME_RECORD_SIZE] {
+        let mut out = [0u8; FRAME_RECORD_SIZE];
         crate::layout::put(&mut out, 0, &self.base.to_le_bytes());
         crate::layout::put(&mut out, 16, &self.offset.to_le_bytes());
-        crate::layout::put(&mut out, 24, &[self.width]);
+        crate::layout::put(&mut out, 24, &[u8::try_from(self.width).unwrap_or(u8::MAX)]);
         out
     }
 
-    fn decode(bytes: &[u8], at: usize) -> Option<Chunk> {
-        let record = bytes.get(at..at + CHUNK_RECORD_SIZE)?;
+    #[inline]
+    fn decode(bytes: &[u8], at: usize) -> Option<Frame> {
+        let record = bytes.get(at..at + FRAME_RECORD_SIZE)?;
         let base = i128::from_le_bytes(take(record, 0)?);
-        let width = record.get(24).copied().filter(|width| *width <= 16)?;
-        Some(Chunk { base, offset: u64_at(record, 16), width })
+        let width = record.get(24).map(|width| u32::from(*width)).filter(|width| *width <= LANE_BITS_MAX)?;
+        Some(Frame { base, offset: u64_at(record, 16), width })
     }
 }
 
@@ -41,16 +42,16 @@ impl Chunk {
 #[derive(Clone, Copy, Debug)]
 pub struct PackedNumbers<'a> {
     values: &'a [u8],
-    chunks: &'a [u8],
+    frames: &'a [u8],
     len: usize,
 }
 
 impl<'a> PackedNumbers<'a> {
-    /// `values` with its padding, `chunks` without.
-    pub(crate) fn new(values: &'a [u8], chunks: &'a [u8], len: usize) -> Option<PackedNumbers<'a>> {
+    /// `values` with [`LANES_PADDING`] bytes more, `frames` without.
+    pub(crate) fn new(values: &'a [u8], frames: &'a [u8], len: usize) -> Option<PackedNumbers<'a>> {
         let fits =
-            chunks.len() == len.div_ceil(CHUNK_ROWS) * CHUNK_RECORD_SIZE && values.len() >= VALUES_PADDING;
-        fits.then_some(PackedNumbers { values, chunks, len })
+            frames.len() == len.div_ceil(ZONE_ROWS) * FRAME_RECORD_SIZE && values.len() >= LANES_PADDING;
+        fits.then_some(PackedNumbers { values, frames, len })
     }
 
     #[must_use]
@@ -59,9 +60,8 @@ impl<'a> PackedNumbers<'a> {
     }
 
     /// Bytes of all deltas.
-    #[must_use]
-    pub fn packed_bytes(&self) -> u64 {
-        (self.values.len() - VALUES_PADDING) as u64
+    pub(crate) fn packed_bytes(&self) -> u64 {
+        (self.values.len() - LANES_PADDING) as u64
     }
 
     /// Whether there are no values.
@@ -70,60 +70,39 @@ impl<'a> PackedNumbers<'a> {
         self.len == 0
     }
 
-    /// The chunk that holds `row`.
+    /// The frame and the deltas of a zone.
     #[inline]
     #[must_use]
-    pub fn chunk(&self, row: usize) -> Option<Chunk> {
-        Chunk::decode(self.chunks, row / CHUNK_ROWS * CHUNK_RECORD_SIZE)
+    pub fn zone(&self, zone: usize) -> Option<(Frame, Lanes<'a>)> {
+        let frame = Frame::decode(self.frames, zone * FRAME_RECORD_SIZE)?;
+        let rows = self.len.checked_sub(zone * ZONE_ROWS)?.min(ZONE_ROWS);
+        let deltas = self.values.get(usize::try_from(frame.offset).ok()?..)?;
+        Some((frame, Lanes::new(deltas, frame.width, rows)?))
     }
 
-    /// Whether the reserved bytes in the chunk record of `row` are zero.
-    pub(crate) fn chunk_is_exact(&self, row: usize) -> bool {
-        let at = row / CHUNK_ROWS * CHUNK_RECORD_SIZE;
-        let record = self.chunks.get(at..at + CHUNK_RECORD_SIZE);
-        self.chunk(row).is_some_and(|chunk| record == Some(&chunk.encode()))
+    /// Whether the reserved bytes in the record of a zone, and the bits behind its last delta, are zero.
+    pub(crate) fn is_exact(&self, zone: usize) -> bool {
+        let at = zone * FRAME_RECORD_SIZE;
+        let record = self.frames.get(at..at + FRAME_RECORD_SIZE);
+        self.zone(zone)
+            .is_some_and(|(frame, deltas)| record == Some(&frame.encode()) && deltas.ends_in_zeros())
     }
 
     /// The low 64 bits of the value of `row`, or the bits of a double.
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> Option<i64> {
-        if row >= self.len {
-            return None;
-        }
-        let chunk = self.chunk(row)?;
-        let at =
-            usize::try_from(chunk.offset).ok()?.checked_add(row % CHUNK_ROWS * usize::from(chunk.width))?;
-        let word = u64::from_le_bytes(take(self.values, at)?) & mask(chunk.width);
-        #[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
-        let base = chunk.base as i64;
-        Some(base.wrapping_add(word.cast_signed()))
+        let (frame, deltas) = self.zone(row / ZONE_ROWS)?;
+        let delta = deltas.get(row % ZONE_ROWS)?;
+        Some(narrow(frame.base).wrapping_add(delta.cast_signed()))
     }
 
     /// The value of `row` in 128 bits.
     #[must_use]
     pub fn get_wide(&self, row: usize) -> Option<i128> {
-        if row >= self.len {
-            return None;
-        }
-        let chunk = self.chunk(row)?;
-        let at =
-            usize::try_from(chunk.offset).ok()?.checked_add(row % CHUNK_ROWS * usize::from(chunk.width))?;
-        let word = u128::from_le_bytes(take(self.values, at)?) & mask_wide(chunk.width);
-        Some(chunk.base.wrapping_add(word.cast_signed()))
-    }
-
-    /// The chunk and the deltas of rows `start..start + count`, which must lie in one chunk.
-    #[must_use]
-    pub fn deltas(&self, start: usize, count: usize) -> Option<(Chunk, &'a [u8])> {
-        let end = start.checked_add(count).filter(|end| *end <= self.len)?;
-        if count > 0 && (end - 1) / CHUNK_ROWS != start / CHUNK_ROWS {
-            return None;
-        }
-        let chunk = self.chunk(start)?;
-        let width = usize::from(chunk.width);
-        let at = usize::try_from(chunk.offset).ok()?.checked_add(start % CHUNK_ROWS * width)?;
-        Some((chunk, self.values.get(at..at.checked_add(count * width)?)?))
+        let (frame, deltas) = self.zone(row / ZONE_ROWS)?;
+        let delta = deltas.get_wide(row % ZONE_ROWS)?;
+        Some(frame.base.wrapping_add(delta.cast_signed()))
     }
 
     /// Appends the 64-bit values of rows `start..start + count`. Returns false when they exceed the end.
@@ -132,65 +111,45 @@ impl<'a> PackedNumbers<'a> {
         let mut row = start;
         let end = start.saturating_add(count);
         while row < end {
-            let take = (CHUNK_ROWS - row % CHUNK_ROWS).min(end - row);
-            let Some((chunk, deltas)) = self.deltas(row, take) else {
+            let now = (ZONE_ROWS - row % ZONE_ROWS).min(end - row);
+            let copied = self.zone(row / ZONE_ROWS).and_then(|(frame, deltas)| {
+                let base = narrow(frame.base);
+                let value = |delta: u128| base.wrapping_add(narrow(delta.cast_signed()));
+                deltas.append(row % ZONE_ROWS, now, out, value)
+            });
+            if copied.is_none() {
                 return false;
-            };
-            copy_deltas(chunk, deltas, take, out);
-            row += take;
+            }
+            row += now;
         }
         true
     }
 }
 
-fn copy_deltas(chunk: Chunk, deltas: &[u8], count: usize, out: &mut Vec<i64>) {
-    #[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
-    let base = chunk.base as i64;
-    match chunk.width {
-        0 => out.extend(std::iter::repeat_n(base, count)),
-        1 => out.extend(deltas.iter().map(|byte| base.wrapping_add(i64::from(*byte)))),
-        2 => out.extend(
-            deltas
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|pair| base.wrapping_add(i64::from(u16::from_le_bytes(*pair)))),
-        ),
-        3 => out.extend(
-            deltas
-                .as_chunks::<3>()
-                .0
-                .iter()
-                .map(|[a, b, c]| base.wrapping_add(i64::from(u32::from_le_bytes([*a, *b, *c, 0])))),
-        ),
-        4 => out.extend(
-            deltas
-                .as_chunks::<4>()
-                .0
-                .iter()
-                .map(|word| base.wrapping_add(i64::from(u32::from_le_bytes(*word)))),
-        ),
-        8 => out.extend(
-            deltas.as_chunks::<8>().0.iter().map(|word| base.wrapping_add(i64::from_le_bytes(*word))),
-        ),
-        width => out.extend(deltas.chunks_exact(usize::from(width)).map(|bytes| {
-            let mut word = [0u8; 8];
-            crate::layout::put(&mut word, 0, bytes.get(..8).unwrap_or(bytes));
-            base.wrapping_add(i64::from_le_bytes(word))
-        })),
-    }
-}
-
 #[inline]
-fn mask(width: u8) -> u64 {
-    if width >= 8 { u64::MAX } else { (1u64 << (u32::from(width) * 8)) - 1 }
+#[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
+fn narrow(value: i128) -> i64 {
+    value as i64
 }
 
-fn mask_wide(width: u8) -> u128 {
-    if width >= 16 { u128::MAX } else { (1u128 << (u32::from(width) * 8)) - 1 }
-}
-
-/// The width that holds every delta up to `largest`, bytes.
-pub(crate) fn delta_width(largest: u128) -> u8 {
-    u8::try_from((128 - largest.leading_zeros()).div_ceil(8)).unwrap_or(16)
+/// Packs the numbers of a zone whose deltas begin at `offset`. Nulls become the base.
+pub(crate) fn pack_zone(
+    numbers: &[Option<i128>],
+    is_float: bool,
+    offset: u64,
+    out: &mut Vec<u8>,
+) -> Frame {
+    let present = || numbers.iter().flatten();
+    let (base, width) = if is_float {
+        (0, u64::BITS)
+    } else {
+        let base = present().min().copied().unwrap_or(0);
+        let largest = present().max().copied().unwrap_or(0);
+        (base, bit_width(largest.wrapping_sub(base).cast_unsigned()))
+    };
+    let delta = |number: &Option<i128>| number.unwrap_or(base).wrapping_sub(base).cast_unsigned();
+    let deltas: Vec<u128> = numbers.iter().map(delta).collect();
+    crate::column::lanes::pack(&deltas, width, out);
+    debug_assert_eq!(out.len(), interleaved_bytes(numbers.len(), width));
+    Frame { base, offset, width }
 }

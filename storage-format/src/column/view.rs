@@ -1,7 +1,8 @@
 //! Builds a column from its sections, and checks that the length of each fits the row count.
 
 use crate::array::UintArray;
-use crate::column::bits::{BITS_PADDING, BitArray, bit_width, packed_bytes};
+use crate::column::bits::{BITS_PADDING, BitArray, bit_width, code_width, packed_bytes};
+use crate::column::lanes::{LANES_PADDING, interleaved_bytes};
 use crate::column::row_order::StoredOrder;
 use crate::column::{
     ColumnData, Dictionary, FENCE_RANKS, Numbers, Runs, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
@@ -10,7 +11,7 @@ use crate::column::{
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fsst::SYMBOLS_SECTION_BYTES_MAX;
-use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
+use crate::packed_numbers::{FRAME_RECORD_SIZE, PackedNumbers};
 use crate::reader::Table;
 use crate::schema::ColumnKind;
 use crate::section::{SectionKind, SectionRecord};
@@ -84,7 +85,7 @@ impl<'a> ColumnView<'a> {
             self.padded(SectionKind::JsonBytes, TEXT_PADDING)?,
         );
         Ok(Dictionary {
-            codes: self.codes()?,
+            codes: self.array(SectionKind::Codes, code_width(entries, self.meta.null_count > 0))?,
             entries,
             json,
             csv,
@@ -97,29 +98,13 @@ impl<'a> ColumnView<'a> {
         })
     }
 
-    fn codes(&self) -> Result<UintArray<'a>, FormatError> {
-        if self.record(SectionKind::ConstantCodes).is_none() {
-            return self.array(SectionKind::Codes);
-        }
-        self.exact(SectionKind::ConstantCodes, 0, 0)?;
-        match self.record(SectionKind::Codes) {
-            None => Ok(UintArray::zeros(self.table.row_count() as usize)),
-            Some(codes) => Err(corrupt(
-                Place::Column(SectionKind::Codes, self.number),
-                "length beside constant codes",
-                0,
-                codes.len,
-            )),
-        }
-    }
-
     fn numbers(&self) -> Result<Numbers<'a>, FormatError> {
         let rows = self.table.row_count() as usize;
-        let values = self.padded(SectionKind::Values, VALUES_PADDING)?;
-        let chunks =
-            self.exact(SectionKind::Chunks, (rows.div_ceil(CHUNK_ROWS) * CHUNK_RECORD_SIZE) as u64, 0)?;
+        let values = self.padded(SectionKind::Values, LANES_PADDING)?;
+        let frames =
+            self.exact(SectionKind::Frames, (rows.div_ceil(ZONE_ROWS) * FRAME_RECORD_SIZE) as u64, 0)?;
         let values =
-            PackedNumbers::new(values, chunks, rows).ok_or_else(|| self.refuse(SectionKind::Values, 0, 0))?;
+            PackedNumbers::new(values, frames, rows).ok_or_else(|| self.refuse(SectionKind::Values, 0, 0))?;
         let validity = match self.meta.null_count {
             0 => None,
             _ => Some(self.exact(SectionKind::Validity, (rows as u64).div_ceil(8), 0)?),
@@ -145,15 +130,17 @@ impl<'a> ColumnView<'a> {
     }
 
     fn texts(&self) -> Result<Texts<'a>, FormatError> {
+        let null_count = u32::try_from(self.meta.null_count).unwrap_or(u32::MAX);
+        let valid = self.table.row_count().saturating_sub(null_count);
         let ranks = match self.meta.sort_index {
             SortIndex::None => None,
-            _ => Some(self.array(SectionKind::Ranks)?),
+            _ => Some(self.array(SectionKind::Ranks, bit_width(valid))?),
         };
         self.check_symbols()?;
         let number = self.number as usize;
         let group = self.table.group_of(number).ok_or_else(|| self.refuse(SectionKind::RowBlocks, 1, 0))?;
         Ok(Texts {
-            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
+            null_count,
             ranks,
             csv_plain: self.meta.csv_plain,
             rows: self.table.row_count(),
@@ -200,12 +187,11 @@ impl<'a> ColumnView<'a> {
         self.exact(SectionKind::Zones, (count * ZONE_RECORD_SIZE) as u64, 0).map(Zones::new)
     }
 
-    /// An array with one item a row.
-    fn array(&self, kind: SectionKind) -> Result<UintArray<'a>, FormatError> {
-        let record = self.record(kind).ok_or_else(|| self.refuse(kind, 1, 0))?;
+    /// An array with one item of `width` bits a row.
+    fn array(&self, kind: SectionKind, width: u32) -> Result<UintArray<'a>, FormatError> {
         let rows = self.table.row_count() as usize;
-        let bytes = self.exact(kind, rows as u64 * u64::from(record.width), crate::array::ARRAY_PADDING)?;
-        UintArray::new(bytes, record.width, rows).ok_or_else(|| self.refuse(kind, 4, record.width.into()))
+        let bytes = self.exact(kind, interleaved_bytes(rows, width) as u64, LANES_PADDING)?;
+        UintArray::new(bytes, width, rows).ok_or_else(|| self.refuse(kind, u32::BITS.into(), width.into()))
     }
 
     fn exact(&self, kind: SectionKind, expected: u64, padding: usize) -> Result<&'a [u8], FormatError> {

@@ -38,7 +38,7 @@ const DISTINCT_UNKNOWN: u64 = u64::MAX;
 pub enum Storage {
     /// A sorted dictionary, and a code for each row.
     Dictionary = 1,
-    /// Numbers packed by chunk.
+    /// Numbers packed by zone.
     Numbers = 2,
     /// Concatenated texts.
     Texts = 3,

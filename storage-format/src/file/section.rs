@@ -38,10 +38,10 @@ pub enum SectionKind {
     CsvBytes = 21,
     /// First rank of every code.
     RunOffsets = 22,
-    /// Plain numbers, packed by chunk.
+    /// Plain numbers, packed by zone.
     Values = 24,
-    /// Base and width of each chunk of plain numbers.
-    Chunks = 25,
+    /// Base and width of each zone of plain numbers.
+    Frames = 25,
     /// One bit a row: 1 for a value, 0 for null.
     Validity = 26,
     /// Order key at every 1,024th rank.
@@ -52,8 +52,6 @@ pub enum SectionKind {
     Zones = 32,
     /// Statistics of the column.
     Statistics = 33,
-    /// Replaces the codes when every row has code 0.
-    ConstantCodes = 34,
     /// Row ids ordered by value, then row.
     Permutation = 40,
     /// Start of each code's posting list.
@@ -70,7 +68,7 @@ pub enum SectionKind {
     BlockColumns = 53,
 }
 
-const KINDS: [SectionKind; 27] = [
+const KINDS: [SectionKind; 26] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -84,13 +82,12 @@ const KINDS: [SectionKind; 27] = [
     SectionKind::CsvBytes,
     SectionKind::RunOffsets,
     SectionKind::Values,
-    SectionKind::Chunks,
+    SectionKind::Frames,
     SectionKind::Validity,
     SectionKind::Fences,
     SectionKind::Ranks,
     SectionKind::Zones,
     SectionKind::Statistics,
-    SectionKind::ConstantCodes,
     SectionKind::Permutation,
     SectionKind::PostingStarts,
     SectionKind::Postings,
@@ -124,13 +121,12 @@ impl SectionKind {
             SectionKind::CsvBytes => "csv_bytes",
             SectionKind::RunOffsets => "run_offsets",
             SectionKind::Values => "values",
-            SectionKind::Chunks => "chunks",
+            SectionKind::Frames => "frames",
             SectionKind::Validity => "validity",
             SectionKind::Fences => "fences",
             SectionKind::Ranks => "ranks",
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
-            SectionKind::ConstantCodes => "constant_codes",
             SectionKind::Permutation => "permutation",
             SectionKind::PostingStarts => "posting_starts",
             SectionKind::Postings => "postings",

@@ -181,6 +181,14 @@ impl Table {
         {
             return Err(violation(SectionKind::Permutation, number, "bits behind the last rank", 0, 1));
         }
+        let (kind, items) = match &data {
+            ColumnData::Dictionary(data) => (SectionKind::Codes, Some(data.codes)),
+            ColumnData::Texts(data) => (SectionKind::Ranks, data.ranks),
+            ColumnData::Numbers(_) => (SectionKind::Values, None),
+        };
+        if items.is_some_and(|items| !items.lanes().ends_in_zeros()) {
+            return Err(violation(kind, number, "bits of no item", 0, 1));
+        }
         match data {
             ColumnData::Dictionary(data) => dictionary::verify(&data, meta, number, rows),
             ColumnData::Numbers(data) => numbers::verify(&data, meta, number, rows),

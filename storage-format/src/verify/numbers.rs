@@ -1,11 +1,11 @@
 //! Verifies the invariants of packed number columns.
 
 use super::{expect_equal, violation};
+use crate::column::lanes::interleaved_bytes;
 use crate::column::{FENCE_RANKS, Numbers, RowOrder, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::order::NAN_KEY;
-use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 
 /// Ranks of one batch.
@@ -17,7 +17,7 @@ pub(super) fn verify(
     column: u32,
     rows: u32,
 ) -> Result<(), FormatError> {
-    verify_chunks(data, column, rows)?;
+    verify_frames(data, column, rows)?;
     let (mut nulls, mut nans) = (0u64, 0u64);
     for (number, start) in (0..rows).step_by(ZONE_ROWS).enumerate() {
         let zone = zone_of(data, column, start, rows.min(start.saturating_add(ZONE_ROWS as u32)))?;
@@ -44,31 +44,22 @@ pub(super) fn verify(
     if data.order().is_known() { verify_order(data, meta, column, rows) } else { Ok(()) }
 }
 
-fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
+fn verify_frames(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
     let mut at = 0u64;
-    for start in (0..rows as usize).step_by(CHUNK_ROWS) {
-        let count = CHUNK_ROWS.min(rows as usize - start);
-        let chunk = data
+    for (number, start) in (0..rows as usize).step_by(ZONE_ROWS).enumerate() {
+        let count = ZONE_ROWS.min(rows as usize - start);
+        let (frame, _) = data
             .values
-            .chunk(start)
-            .ok_or_else(|| violation(SectionKind::Chunks, column, "width", 16, 17))?;
-        expect_equal(SectionKind::Chunks, column, "offset of a chunk", at, chunk.offset)?;
-        expect_equal(
-            SectionKind::Chunks,
-            column,
-            "reserved bytes",
-            1,
-            data.values.chunk_is_exact(start).into(),
-        )?;
-        let float_width = !data.is_float() || (chunk.width == 8 && chunk.base == 0);
-        if !float_width || (data.width == 8 && chunk.width > 8) {
-            return Err(violation(SectionKind::Chunks, column, "width of a chunk", 8, chunk.width.into()));
+            .zone(number)
+            .ok_or_else(|| violation(SectionKind::Frames, column, "offset and width", 128, number as u64))?;
+        expect_equal(SectionKind::Frames, column, "offset of a zone", at, frame.offset)?;
+        let is_exact = data.values.is_exact(number);
+        expect_equal(SectionKind::Frames, column, "reserved bytes and bits", 1, is_exact.into())?;
+        let float_width = !data.is_float() || (frame.width == 64 && frame.base == 0);
+        if !float_width || (data.width == 8 && frame.width > 64) {
+            return Err(violation(SectionKind::Frames, column, "width of a zone", 64, frame.width.into()));
         }
-        at += count as u64 * u64::from(chunk.width);
-        let last = data.values.deltas(start, count);
-        if last.is_none() {
-            return Err(violation(SectionKind::Values, column, "length", at, 0));
-        }
+        at += interleaved_bytes(count, frame.width) as u64;
     }
     expect_equal(SectionKind::Values, column, "length", at, data.values.packed_bytes())
 }

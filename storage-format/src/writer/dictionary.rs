@@ -3,18 +3,14 @@
 
 use std::ops::Range;
 
-use crate::column::bits::bit_width;
+use crate::column::bits::{bit_width, code_width};
 use crate::column_record::{ColumnMeta, SortIndex};
 use crate::error::FormatError;
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, json_string_text, push_csv_field};
 use crate::writer::postings;
-use crate::writer::segment::{BitWriter, SectionSet, TakeUint, UintWriter, ZoneBuilder, read_uints};
+use crate::writer::segment::{BitWriter, SectionSet, TakeUint, UintWriter, Uints, ZoneBuilder};
 use crate::writer::sort::Passes;
-use crate::writer::spool::Spool;
-
-/// Up to this many rows, codes are written even if all are 0, because they fit the section alignment of 64 bytes.
-const CONSTANT_ROWS_MIN: u64 = 64;
 
 /// The encoded texts of all entries, in code order.
 #[derive(Default)]
@@ -72,7 +68,7 @@ pub(crate) fn write(
     codes: &dyn Fn(&mut TakeUint<'_>) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
     let entries = parts.entries;
-    let mut writer = UintWriter::new(set.spool(), entries);
+    let mut writer = UintWriter::new(set.spool(), code_width(entries, meta.null_count > 0));
     let mut zones = ZoneBuilder::new();
     let mut counts = vec![0u32; entries as usize + 1];
     codes(&mut |code| {
@@ -86,7 +82,7 @@ pub(crate) fn write(
         }
         writer.push(code)
     })?;
-    let (spool, width, rows) = writer.finish()?;
+    let codes = writer.finish()?;
     meta.entries = entries;
     meta.distinct = Some(entries.into());
     let runs = run_starts(&counts);
@@ -99,20 +95,16 @@ pub(crate) fn write(
     };
     match meta.sort_index {
         SortIndex::None | SortIndex::FileOrder => (),
-        SortIndex::Postings => postings::write(set, &spool, width, &runs, sort_memory)?,
+        SortIndex::Postings => postings::write(set, &codes, &runs, sort_memory)?,
         SortIndex::Permutation => {
             let width_in_bits = bit_width(table_rows.saturating_sub(1));
             let mut permutation = BitWriter::new(set.spool(), width_in_bits);
-            permute(&spool, width, &runs, sort_memory, &mut permutation)?;
+            permute(&codes, &runs, sort_memory, &mut permutation)?;
             let permutation = permutation.finish()?;
             set.add(SectionKind::Permutation, 0, permutation.items, permutation.spool);
         }
     }
-    if rows > CONSTANT_ROWS_MIN && counts.first().is_some_and(|count| u64::from(*count) == rows) {
-        set.add(SectionKind::ConstantCodes, 0, rows, set.spool());
-    } else {
-        set.add(SectionKind::Codes, width, rows, spool);
-    }
+    set.add(SectionKind::Codes, 0, codes.items, codes.spool);
     if meta.number_width > 0 {
         set.add_bytes(
             SectionKind::DictionaryValues,
@@ -147,8 +139,7 @@ fn run_starts(counts: &[u32]) -> Vec<u32> {
 /// Builds the permutation by a counting sort in windows: each pass over the codes places the rows whose rank is in the
 /// window, so memory is bounded for any row count.
 fn permute(
-    codes: &Spool,
-    width: u16,
+    codes: &Uints,
     runs: &[u32],
     memory: u64,
     out: &mut BitWriter,
@@ -160,22 +151,17 @@ fn permute(
     while start < rows {
         passes.spend()?;
         let window = start..rows.min(start.saturating_add(window_rows));
-        out.push_all(&place_window(codes, width, runs, window.clone())?)?;
+        out.push_all(&place_window(codes, runs, window.clone())?)?;
         start = window.end;
     }
     Ok(())
 }
 
-fn place_window(
-    codes: &Spool,
-    width: u16,
-    runs: &[u32],
-    window: Range<u32>,
-) -> Result<Vec<u32>, FormatError> {
+fn place_window(codes: &Uints, runs: &[u32], window: Range<u32>) -> Result<Vec<u32>, FormatError> {
     let mut next = runs.to_vec();
     let mut placed = vec![0u32; (window.end - window.start) as usize];
     let mut row = 0u32;
-    read_uints(codes, width, |code| {
+    codes.read(|code| {
         if let Some(rank) = next.get_mut(code as usize) {
             if let Some(slot) = rank.checked_sub(window.start).and_then(|at| placed.get_mut(at as usize)) {
                 *slot = row;

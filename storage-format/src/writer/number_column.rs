@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::column::ZONE_ROWS;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::encode::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
@@ -10,7 +11,7 @@ use crate::encode::{
 use crate::error::FormatError;
 use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
 use crate::order::{float_key, integer_key, wide_key};
-use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
+use crate::packed_numbers::{FRAME_RECORD_SIZE, pack_zone};
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts};
@@ -318,56 +319,35 @@ pub(crate) fn push_json_number(out: &mut Vec<u8>, kind: ColumnKind, stored: i128
     }
 }
 
-/// Writes values, chunks, validity and zones.
+/// Writes values, frames, validity and zones.
 fn write_packed(set: &mut SectionSet<'_>, source: &NumberSource<'_>) -> Result<(), FormatError> {
     let mut values = set.spool();
-    let mut chunks: Vec<u8> = Vec::new();
+    let (mut frames, mut packed): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut zones = ZoneBuilder::new();
-    let mut pending: Vec<Option<i128>> = Vec::with_capacity(CHUNK_ROWS);
+    let mut zone: Vec<Option<i128>> = Vec::with_capacity(ZONE_ROWS);
+    let is_float = source.kind == ColumnKind::Float;
+    let mut flush = |zone: &mut Vec<Option<i128>>| {
+        packed.clear();
+        frames.extend_from_slice(&pack_zone(zone, is_float, values.len(), &mut packed).encode());
+        zone.clear();
+        values.push(&packed)
+    };
     source.read(|value| {
         match value {
             None => zones.null(),
-            Some(value) if source.kind == ColumnKind::Float && double(value).is_nan() => zones.nan(),
+            Some(value) if is_float && double(value).is_nan() => zones.nan(),
             Some(value) => zones.value(source.key(value)),
         }
-        pending.push(value);
-        if pending.len() == CHUNK_ROWS {
-            pack_chunk(&mut values, &mut chunks, &pending, source.kind)?;
-            pending.clear();
-        }
-        Ok(())
+        zone.push(value);
+        if zone.len() == ZONE_ROWS { flush(&mut zone) } else { Ok(()) }
     })?;
-    if !pending.is_empty() {
-        pack_chunk(&mut values, &mut chunks, &pending, source.kind)?;
+    if !zone.is_empty() {
+        flush(&mut zone)?;
     }
     set.add(SectionKind::Values, 0, source.validity.rows(), values);
-    set.add_bytes(SectionKind::Chunks, 32, (chunks.len() / CHUNK_RECORD_SIZE) as u64, &chunks)?;
+    set.add_bytes(SectionKind::Frames, 32, (frames.len() / FRAME_RECORD_SIZE) as u64, &frames)?;
     if source.validity.null_count() > 0 {
         set.add_bytes(SectionKind::Validity, 0, source.validity.rows(), &source.validity.to_bytes())?;
     }
     set.add_zones(&zones.finish())
-}
-
-fn pack_chunk(
-    values: &mut Spool,
-    chunks: &mut Vec<u8>,
-    pending: &[Option<i128>],
-    kind: ColumnKind,
-) -> Result<(), FormatError> {
-    let present = pending.iter().flatten();
-    let (base, width) = if kind == ColumnKind::Float {
-        (0, 8)
-    } else {
-        let base = present.clone().min().copied().unwrap_or(0);
-        let largest = present.max().copied().unwrap_or(0);
-        (base, delta_width(largest.wrapping_sub(base).cast_unsigned()))
-    };
-    chunks.extend_from_slice(&Chunk { base, offset: values.len(), width }.encode());
-    let mut packed = Vec::with_capacity(pending.len() * usize::from(width));
-    for value in pending {
-        // Nulls get the base, because its delta is 0.
-        let delta = value.unwrap_or(base).wrapping_sub(base).to_le_bytes();
-        packed.extend_from_slice(delta.get(..usize::from(width)).unwrap_or_default());
-    }
-    values.push(&packed)
 }

@@ -7,9 +7,8 @@ use crate::column::ZONE_ROWS;
 use crate::column::row_order::{ListForm, WORD_BYTES, encode_counts, encode_rows};
 use crate::error::FormatError;
 use crate::section::SectionKind;
-use crate::writer::segment::{SectionSet, read_uints};
+use crate::writer::segment::{SectionSet, Uints};
 use crate::writer::sort::Passes;
-use crate::writer::spool::Spool;
 
 /// A dictionary with more entries has a permutation.
 const ENTRIES_MAX: u32 = 65_536;
@@ -35,14 +34,13 @@ pub(crate) type EmitList<'a> = dyn FnMut(u32, &[u8]) -> Result<(), FormatError> 
 /// Writes the lists. `runs` has the first rank of each code, and the row count at the end.
 pub(super) fn write(
     set: &mut SectionSet<'_>,
-    codes: &Spool,
-    width: u16,
+    codes: &Uints,
     runs: &[u32],
     memory: u64,
 ) -> Result<(), FormatError> {
     let mut postings = set.spool();
     let (mut starts, mut words) = (Vec::with_capacity(runs.len() * 4), 0u32);
-    let zones = |take: &mut TakeZone<'_>| zones_of(codes, width, take);
+    let zones = |take: &mut TakeZone<'_>| zones_of(codes, take);
     build(runs, memory, &zones, &mut |_, list| {
         starts.extend_from_slice(&words.to_le_bytes());
         words = words.saturating_add(u32::try_from(list.len() / WORD_BYTES).unwrap_or(u32::MAX));
@@ -54,9 +52,9 @@ pub(super) fn write(
     Ok(())
 }
 
-fn zones_of(codes: &Spool, width: u16, take: &mut TakeZone<'_>) -> Result<(), FormatError> {
+fn zones_of(codes: &Uints, take: &mut TakeZone<'_>) -> Result<(), FormatError> {
     let mut zone = Vec::with_capacity(ZONE_ROWS);
-    read_uints(codes, width, |code| {
+    codes.read(|code| {
         zone.push(code);
         if zone.len() == ZONE_ROWS {
             take(&zone)?;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::array::{push_uint, width_for};
+use crate::array::UintArray;
 use crate::column::bits::{BIT_WIDTH_MAX, BITS_PADDING, BitArray, BitPacker};
+use crate::column::lanes::{self, LANES_PADDING, UNIT_ITEMS, interleaved_bytes};
 use crate::column::{ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
@@ -131,65 +132,82 @@ impl<'a> SectionSet<'a> {
     }
 }
 
-/// Writes unsigned integers of one width.
+/// Receives each integer.
+pub(crate) type TakeUint<'a> = dyn FnMut(u32) -> Result<(), FormatError> + 'a;
+
+/// Writes unsigned integers of one width, interleaved.
 pub(crate) struct UintWriter {
-    pub(crate) spool: Spool,
-    pub(crate) width: u8,
-    buffer: Vec<u8>,
+    spool: Spool,
+    width: u32,
+    unit: Vec<u32>,
+    packed: Vec<u8>,
     items: u64,
 }
 
-/// Size of the buffer in front of the spool, bytes.
-const BUFFER_BYTES: usize = 16 * 1024;
-
 impl UintWriter {
-    pub(crate) fn new(spool: Spool, largest: u32) -> UintWriter {
-        UintWriter {
-            spool,
-            width: width_for(largest),
-            buffer: Vec::with_capacity(BUFFER_BYTES + 8),
-            items: 0,
-        }
+    pub(crate) fn new(spool: Spool, width: u32) -> UintWriter {
+        UintWriter { spool, width, unit: Vec::with_capacity(UNIT_ITEMS), packed: Vec::new(), items: 0 }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, value: u32) -> Result<(), FormatError> {
-        push_uint(&mut self.buffer, value, self.width);
-        self.items += 1;
-        if self.buffer.len() >= BUFFER_BYTES {
-            self.spool.push(&self.buffer)?;
-            self.buffer.clear();
+        self.unit.push(value);
+        if self.unit.len() == UNIT_ITEMS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), FormatError> {
+        self.packed.clear();
+        lanes::pack(&self.unit, self.width, &mut self.packed);
+        self.items += self.unit.len() as u64;
+        self.unit.clear();
+        self.spool.push(&self.packed)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Uints, FormatError> {
+        self.flush()?;
+        Ok(Uints { spool: self.spool, width: self.width, items: self.items })
+    }
+}
+
+/// What a [`UintWriter`] wrote.
+pub(crate) struct Uints {
+    pub(crate) spool: Spool,
+    width: u32,
+    pub(crate) items: u64,
+}
+
+impl Uints {
+    /// Reads the integers in order.
+    pub(crate) fn read(
+        &self,
+        mut take: impl FnMut(u32) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut left = self.items;
+        let unit_bytes = interleaved_bytes(UNIT_ITEMS, self.width);
+        if unit_bytes == 0 {
+            return (0..left).try_for_each(|_| take(0));
         }
-        Ok(())
-    }
-
-    pub(crate) fn finish(mut self) -> Result<(Spool, u16, u64), FormatError> {
-        self.spool.push(&self.buffer)?;
-        Ok((self.spool, u16::from(self.width), self.items))
+        let (mut padded, mut items) = (Vec::with_capacity(unit_bytes + LANES_PADDING), Vec::new());
+        self.spool.read(unit_bytes, &mut |piece| {
+            piece.chunks(unit_bytes).try_for_each(|unit| {
+                padded.clear();
+                padded.extend_from_slice(unit);
+                padded.extend_from_slice(&[0; LANES_PADDING]);
+                let count = left.min(UNIT_ITEMS as u64);
+                left -= count;
+                items.clear();
+                let count = usize::try_from(count).unwrap_or(0);
+                let copied = UintArray::new(&padded, self.width, count)
+                    .is_some_and(|unit| unit.copy_range(0, count, &mut items));
+                debug_assert!(copied, "the spool holds what was written");
+                items.iter().try_for_each(|item| take(*item))
+            })
+        })
     }
 }
 
-/// Receives each number.
-pub(crate) type TakeUint<'a> = dyn FnMut(u32) -> Result<(), FormatError> + 'a;
-
-/// Reads the integers of a [`UintWriter`]. Each width has its own loop, so that the closure is inlined.
-pub(crate) fn read_uints(
-    spool: &Spool,
-    width: u16,
-    mut take: impl FnMut(u32) -> Result<(), FormatError>,
-) -> Result<(), FormatError> {
-    spool.read(usize::from(width), &mut |piece| match width {
-        1 => piece.iter().try_for_each(|byte| take(u32::from(*byte))),
-        2 => piece.as_chunks::<2>().0.iter().try_for_each(|item| take(u32::from(u16::from_le_bytes(*item)))),
-        3 => piece
-            .as_chunks::<3>()
-            .0
-            .iter()
-            .try_for_each(|[a, b, c]| take(u32::from_le_bytes([*a, *b, *c, 0]))),
-        _ => piece.as_chunks::<4>().0.iter().try_for_each(|item| take(u32::from_le_bytes(*item))),
-    })
-}
-
+/// Size of the buffer in front of a spool, bytes.
+const BUFFER_BYTES: usize = 16 * 1024;
 /// Items that fill whole words at any width.
 const BIT_BLOCK_ITEMS: usize = 64;
 /// Bytes of so many items of the largest width.

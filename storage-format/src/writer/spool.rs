@@ -117,6 +117,16 @@ impl Spool {
         }
         if self.memory.is_empty() { Ok(()) } else { take(&self.memory) }
     }
+
+    /// Reads all bytes as words of four.
+    pub(crate) fn read_words(
+        &self,
+        mut take: impl FnMut(u32) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.read(4, &mut |piece| {
+            piece.as_chunks().0.iter().try_for_each(|word| take(u32::from_le_bytes(*word)))
+        })
+    }
 }
 
 #[cfg(test)]

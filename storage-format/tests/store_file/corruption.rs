@@ -254,7 +254,7 @@ fn survives_damage_under_valid_checksums() {
         "row_blocks",
         "json_bytes",
         "values",
-        "chunks",
+        "frames",
         "dictionary_values",
         "source_schema",
         // The format does not know how rows are rendered.

@@ -33,7 +33,7 @@ fn opens_constant_columns_of_version_1() {
     table.verify(&|_| ()).unwrap();
     assert!(read_everything(&table) > 50);
     assert_eq!(table.row_count(), 65);
-    let constant = table.sections().filter(|section| section.kind == "constant_codes");
+    let constant = table.sections().filter(|section| section.kind == "codes");
     assert_eq!(
         constant.map(|section| (section.len, section.column)).collect::<Vec<_>>(),
         [(0, Some(0)), (0, Some(1)), (0, Some(2))]

@@ -3,7 +3,8 @@
 
 use mercato_format::array::UintArray;
 use mercato_format::column::ZONE_ROWS;
-use mercato_format::{ColumnData, Numbers, Texts, Zone};
+use mercato_format::lanes::{Lane, Lanes};
+use mercato_format::{ColumnData, Numbers, Texts, Zone, with_lane};
 
 use crate::plan::key_set::{Coverage, KeySet};
 use crate::plan::matcher::{LeafMatcher, Node};
@@ -166,77 +167,54 @@ fn codes_mask(
     start: usize,
     mask: &mut Mask,
 ) -> Option<()> {
-    let raw = codes.raw(start, mask.len())?;
-    if codes.width() == 0 {
-        mask.fill(keys.contains(0).into());
-        return Some(());
-    }
-    let narrow = |key: u128| u32::try_from(key).unwrap_or(u32::MAX);
     match (lookup, keys.ranges()) {
-        (_, [(low, high)]) => range_mask(raw, codes.width(), narrow(*low), narrow(*high), mask),
-        (Some(table), _) => {
-            each_code(raw, codes.width(), mask, |code| table.get(code as usize).copied().unwrap_or(0))
-        }
-        (None, _) => each_code(raw, codes.width(), mask, |code| keys.contains(code.into()).into()),
-    }
-    Some(())
-}
-
-/// `low <= code <= high` for every code, as one unsigned comparison.
-#[expect(clippy::cast_possible_truncation, reason = "the bounds are clamped to the width first")]
-fn range_mask(raw: &[u8], width: usize, low: u32, high: u32, mask: &mut Mask) {
-    let largest = if width >= 4 { u32::MAX } else { (1u32 << (width * 8)) - 1 };
-    if low > largest {
-        return mask.fill(0);
-    }
-    let span = high.min(largest) - low;
-    match width {
-        1 => {
-            let (low, span) = (low as u8, span as u8);
-            raw.iter().zip(mask).for_each(|(code, slot)| *slot = u8::from(code.wrapping_sub(low) <= span));
-        }
-        2 => {
-            let (low, span) = (low as u16, span as u16);
-            let codes = raw.as_chunks::<2>().0.iter();
-            codes.zip(mask).for_each(|(code, slot)| {
-                *slot = u8::from(u16::from_le_bytes(*code).wrapping_sub(low) <= span);
-            });
-        }
-        _ => each_code(raw, width, mask, |code| u8::from(code.wrapping_sub(low) <= span)),
+        (_, [(low, high)]) => range_mask(codes.lanes(), start, *low, *high, mask),
+        (Some(table), _) => each_item(codes.lanes(), start, mask, |code| {
+            usize::try_from(code).ok().and_then(|code| table.get(code)).copied().unwrap_or(0)
+        }),
+        (None, _) => each_item(codes.lanes(), start, mask, |code| keys.contains(code).into()),
     }
 }
 
-#[inline]
-fn each_code(raw: &[u8], width: usize, mask: &mut Mask, test: impl Fn(u32) -> u8) {
-    match width {
-        1 => raw.iter().zip(mask).for_each(|(code, slot)| *slot = test(u32::from(*code))),
-        2 => {
-            let codes = raw.as_chunks::<2>().0.iter().map(|code| u32::from(u16::from_le_bytes(*code)));
-            codes.zip(mask).for_each(|(code, slot)| *slot = test(code));
+/// `low <= item <= high` for every item, as one unsigned comparison of words.
+fn range_mask(lanes: &Lanes<'_>, start: usize, low: u128, high: u128, mask: &mut Mask) -> Option<()> {
+    with_lane!(lanes.width(), Word => {
+        let largest = u128::from(Word::MAX);
+        if low > largest {
+            mask.fill(0);
+            return Some(());
         }
-        3 => {
-            let codes = raw.as_chunks::<3>().0.iter().map(|[a, b, c]| u32::from_le_bytes([*a, *b, *c, 0]));
-            codes.zip(mask).for_each(|(code, slot)| *slot = test(code));
-        }
-        _ => {
-            let codes = raw.as_chunks::<4>().0.iter().map(|code| u32::from_le_bytes(*code));
-            codes.zip(mask).for_each(|(code, slot)| *slot = test(code));
-        }
-    }
+        let (low, span) = (Word::truncated(low), Word::truncated(high.min(largest) - low));
+        each_word(lanes, start, mask, |item: Word| u8::from(item.wrapping_sub(low) <= span))
+    })
 }
 
-/// Marks numbers with a key in the set. Packed integers are compared as deltas, without unpacking.
+fn each_item(lanes: &Lanes<'_>, start: usize, mask: &mut Mask, test: impl Fn(u128) -> u8) -> Option<()> {
+    with_lane!(lanes.width(), Word => each_word(lanes, start, mask, |item: Word| test(item.into())))
+}
+
+fn each_word<T: Lane>(lanes: &Lanes<'_>, start: usize, mask: &mut Mask, test: impl Fn(T) -> u8) -> Option<()> {
+    let mut rest = &mut *mask;
+    lanes.each(start, rest.len(), |items: &[T]| {
+        let slots = rest.split_off_mut(..items.len()).unwrap_or_default();
+        items.iter().zip(slots).for_each(|(item, slot)| *slot = test(*item));
+    })
+}
+
+/// Marks numbers with a key in the set. Packed integers are compared as deltas.
 fn numbers_mask(column: &Numbers<'_>, keys: &KeySet, start: usize, mask: &mut Mask) -> Option<()> {
-    let (chunk, raw) = column.values.deltas(start, mask.len())?;
-    if let (false, 8, 1..=4, [(low, high)]) = (column.is_float(), column.width, chunk.width, keys.ranges()) {
+    let (frame, deltas) = column.values.zone(start / ZONE_ROWS)?;
+    if let (false, 8, [(low, high)]) = (column.is_float(), column.width, keys.ranges()) {
         let value =
             |key: u128| i128::from(mercato_format::order::integer_of(u64::try_from(key).unwrap_or(u64::MAX)));
-        let (low, high) = (value(*low).saturating_sub(chunk.base), value(*high).saturating_sub(chunk.base));
-        match (u32::try_from(low.max(0)), u32::try_from(high.min(u32::MAX.into()))) {
-            (Ok(low), Ok(high)) => range_mask(raw, usize::from(chunk.width), low, high, mask),
-            _ => mask.fill(0),
-        }
-        return Some(());
+        let delta = |key: u128| value(key).saturating_sub(frame.base);
+        return match (u128::try_from(delta(*low).max(0)), u128::try_from(delta(*high))) {
+            (Ok(low), Ok(high)) => range_mask(&deltas, start % ZONE_ROWS, low, high, mask),
+            _ => {
+                mask.fill(0);
+                Some(())
+            }
+        };
     }
     if column.width == 16 {
         for (row, slot) in (start..).zip(mask.iter_mut()) {

@@ -1,94 +1,92 @@
 //! Finds the rows that have a code, by comparing 64 codes at a time.
 
 use crate::array::UintArray;
+use crate::column::lanes::Lane;
+use crate::with_lane;
 
 /// Codes compared at a time: one for each bit of a mask.
 const BLOCK_CODES: usize = 64;
+/// Codes unpacked at a time.
+const UNPACKED_CODES: usize = 256;
 /// Multiplied with eight bytes of 0 or 1, gathers them in the highest byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
 /// The rows with one code, from some row on.
 pub(super) struct EqualCodes<'a> {
-    /// The codes from `row` on.
-    raw: &'a [u8],
-    width: usize,
+    codes: UintArray<'a>,
     code: u32,
     row: usize,
 }
 
 impl<'a> EqualCodes<'a> {
-    /// From row `start` on. `None` beyond the end, and for an array without bytes: its codes are all 0.
+    /// From row `start` on. `None` beyond the end.
     pub(super) fn new(codes: &UintArray<'a>, code: u32, start: usize) -> Option<EqualCodes<'a>> {
-        let raw = codes.raw(start, codes.len().checked_sub(start)?)?;
-        (codes.width() > 0).then_some(EqualCodes { raw, width: codes.width(), code, row: start })
+        (start <= codes.len()).then_some(EqualCodes { codes: *codes, code, row: start })
     }
 
     /// Skips `skipped` rows and appends the next `count`; `None` when there are fewer.
     pub(super) fn take(&self, skipped: u32, count: u32, out: &mut Vec<u32>) -> Option<()> {
         let (mut skipped, mut left) = (skipped, count);
-        for (number, block) in self.raw.chunks(BLOCK_CODES * self.width).enumerate() {
-            let mut mask = self.mask(block);
+        let complete = self.masks(self.codes.len(), |row, mut mask| {
             // Most blocks have no row of a rare code.
-            if mask == 0 {
-                continue;
-            }
             let found = mask.count_ones();
             if found <= skipped {
                 skipped -= found;
-                continue;
+                return true;
             }
             for _ in 0..std::mem::take(&mut skipped) {
                 mask &= mask - 1;
             }
-            let first = u32::try_from(self.row + number * BLOCK_CODES).ok()?;
-            while mask != 0 {
-                out.push(first + mask.trailing_zeros());
+            while mask != 0 && left > 0 {
+                out.push(row + mask.trailing_zeros());
                 left -= 1;
-                if left == 0 {
-                    return Some(());
-                }
                 mask &= mask - 1;
             }
-        }
-        None
+            left > 0
+        });
+        complete.filter(|()| left == 0)
     }
 
     /// The number of rows below `end`.
     pub(super) fn count_until(&self, end: usize) -> Option<u32> {
-        let raw = self.raw.get(..end.checked_sub(self.row)? * self.width)?;
-        Some(raw.chunks(BLOCK_CODES * self.width).map(|block| self.mask(block).count_ones()).sum())
+        let mut count = 0;
+        self.masks(end, |_, mask| {
+            count += mask.count_ones();
+            true
+        })?;
+        Some(count)
     }
 
-    /// A bit for each of at most 64 codes: 1 where it is the wanted one.
-    fn mask(&self, block: &[u8]) -> u64 {
-        match self.width {
-            1 => u8::try_from(self.code).map_or(0, |code| mask_of_bytes(block, code)),
-            2 => {
-                let codes = block.as_chunks::<2>().0.iter();
-                mask_of(codes.map(|code| u32::from(u16::from_le_bytes(*code)) == self.code))
+    /// Calls `take` with the first row and a mask of each block, until it returns false. `None` when `end` is beyond the
+    /// last row.
+    fn masks(&self, end: usize, mut take: impl FnMut(u32, u64) -> bool) -> Option<()> {
+        (self.row <= end && end <= self.codes.len()).then_some(())?;
+        with_lane!(self.codes.lanes().width(), Word => {
+            let code = Word::truncated(self.code.into());
+            // A code that is too wide for a word is not there.
+            let fits = u128::from(code) == u128::from(self.code);
+            let mut unpacked = [Word::default(); UNPACKED_CODES];
+            for start in (self.row..end).step_by(UNPACKED_CODES) {
+                let codes = unpacked.get_mut(..UNPACKED_CODES.min(end - start))?;
+                self.codes.lanes().unpack(start, codes)?;
+                for (number, block) in codes.chunks(BLOCK_CODES).enumerate() {
+                    let row = u32::try_from(start + number * BLOCK_CODES).ok()?;
+                    if !take(row, if fits { mask_of(block, code) } else { 0 }) {
+                        return Some(());
+                    }
+                }
             }
-            3 => {
-                let codes = block.as_chunks::<3>().0.iter();
-                mask_of(codes.map(|[a, b, c]| u32::from_le_bytes([*a, *b, *c, 0]) == self.code))
-            }
-            _ => {
-                let codes = block.as_chunks::<4>().0.iter();
-                mask_of(codes.map(|code| u32::from_le_bytes(*code) == self.code))
-            }
-        }
+            Some(())
+        })
     }
 }
 
-/// A bit for each test.
-fn mask_of(tests: impl Iterator<Item = bool>) -> u64 {
-    tests.enumerate().fold(0, |mask, (bit, test)| mask | u64::from(test) << bit)
-}
-
-/// The compiler compares a whole block as vectors.
+/// A bit for each of at most 64 codes: 1 where it is the wanted one. The compiler compares a whole block as vectors.
 #[inline]
-fn mask_of_bytes(block: &[u8], code: u8) -> u64 {
-    let Ok(block) = <&[u8; BLOCK_CODES]>::try_from(block) else {
-        return mask_of(block.iter().map(|found| *found == code));
+fn mask_of<T: Lane>(block: &[T], code: T) -> u64 {
+    let Ok(block) = <&[T; BLOCK_CODES]>::try_from(block) else {
+        let tests = block.iter().enumerate();
+        return tests.fold(0, |mask, (bit, found)| mask | u64::from(*found == code) << bit);
     };
     let marks = block.map(|found| u8::from(found == code));
     let gathered =
@@ -101,24 +99,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::array::{ARRAY_PADDING, push_uint};
+    use crate::column::lanes::{LANES_PADDING, pack};
 
     proptest! {
         #[test]
         fn finds_what_a_plain_loop_finds(
-            codes in prop::collection::vec(0u32..6, 0..400),
-            width in 1u8..=4,
+            codes in prop::collection::vec(0u32..6, 0..1_200),
+            width in 3u32..=32,
             code in 0u32..7,
-            start in 0usize..400,
+            start in 0usize..1_200,
             skipped in 0u32..60,
             count in 1u32..60,
         ) {
-            // Codes in every byte of an item, also above 127.
-            let spread = |code: u32| code * if width == 1 { 51 } else { (1 << (u32::from(width) * 8 - 3)) - 1 };
+            // Codes with all bits of an item. The last one may be too wide.
+            let spread = |code: u32| code << (width - 3) | code;
             let mut bytes = Vec::new();
-            codes.iter().for_each(|code| push_uint(&mut bytes, spread(*code), width));
-            bytes.extend_from_slice(&[0xEE; ARRAY_PADDING]);
-            let array = UintArray::new(&bytes, width.into(), codes.len()).unwrap();
+            pack(&codes.iter().map(|code| spread(*code)).collect::<Vec<_>>(), width, &mut bytes);
+            bytes.extend_from_slice(&[0xEE; LANES_PADDING]);
+            let array = UintArray::new(&bytes, width, codes.len()).unwrap();
             let start = start.min(codes.len());
             let expected: Vec<u32> =
                 (0u32..).zip(&codes).skip(start).filter(|(_, found)| **found == code).map(|(row, _)| row).collect();

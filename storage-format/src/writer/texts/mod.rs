@@ -3,7 +3,6 @@
 mod sort;
 mod source;
 
-use crate::array::width_for;
 use crate::column::bits::bit_width;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
@@ -84,7 +83,7 @@ fn write_texts(
     source: &TextSource,
 ) -> Result<(), FormatError> {
     let mut encoder = encoder_of(source)?;
-    let (mut bytes, mut lengths) = (set.spool(), UintWriter::new(set.spool(), u32::MAX));
+    let (mut bytes, mut lengths) = (set.spool(), set.spool());
     let (mut csv_plain, mut longest) = (true, 0);
     let (mut json, mut packed) = (Vec::new(), Vec::new());
     source.read_texts(&mut |text| {
@@ -100,12 +99,12 @@ fn write_texts(
         }
         let length = u32::try_from(packed.len()).unwrap_or(u32::MAX);
         longest = longest.max(length);
-        lengths.push(length)?;
+        lengths.push(&length.to_le_bytes())?;
         bytes.push(&packed)
     })?;
     meta.csv_plain = csv_plain;
     set.add_bytes(SectionKind::Symbols, 0, 0, &encoder.symbols().encode())?;
-    set.texts = Some(PackedTexts { bytes, lengths: lengths.finish()?.0, longest });
+    set.texts = Some(PackedTexts { bytes, lengths, longest });
     Ok(())
 }
 
@@ -194,7 +193,7 @@ fn write_ranks(
     order: &Order<'_>,
     memory: u64,
 ) -> Result<Vec<crate::column::Zone>, FormatError> {
-    let mut ranks = UintWriter::new(set.spool(), order.valid);
+    let mut ranks = UintWriter::new(set.spool(), bit_width(order.valid));
     let mut zones = ZoneBuilder::new();
     let window_rows = u32::try_from(memory / 4).unwrap_or(u32::MAX).max(65_536);
     let mut passes = Passes::new();
@@ -212,9 +211,8 @@ fn write_ranks(
         }
         start = end;
     }
-    let (spool, width, items) = ranks.finish()?;
-    debug_assert_eq!(width, u16::from(width_for(order.valid)));
-    set.add(SectionKind::Ranks, width, items, spool);
+    let ranks = ranks.finish()?;
+    set.add(SectionKind::Ranks, 0, ranks.items, ranks.spool);
     Ok(zones.finish())
 }
 

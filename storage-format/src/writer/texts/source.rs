@@ -7,7 +7,6 @@ use crate::checksum::checksum;
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
 use crate::writer::distinct_sketch::DistinctSketch;
-use crate::writer::segment::read_uints;
 use crate::writer::spool::Spool;
 
 /// Rows of the trial. If texts hardly repeat within it, interning stops and the distinct texts are estimated.
@@ -111,7 +110,7 @@ impl TextSource {
         };
         let texts = interner.into_texts();
         let mut spool = Spool::new(self.memory_max, &self.directory);
-        read_uints(&self.spool, 4, |code| {
+        self.spool.read_words(|code| {
             push_text(&mut spool, texts.get(code as usize).map(|text| &**text))
         })?;
         self.spool = spool;
@@ -166,7 +165,7 @@ impl TextSource {
         &self,
         take: &mut dyn FnMut(Option<u32>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        read_uints(&self.spool, 4, |code| take((code != NULL_CODE).then_some(code)))
+        self.spool.read_words(|code| take((code != NULL_CODE).then_some(code)))
     }
 
     /// Calls `take` with the text of every row, `None` for null. Valid only after interning has stopped.
