@@ -150,6 +150,15 @@ impl Table {
         self.header.file_size
     }
 
+    /// Bytes of the file that are in memory, whole pages; `None` when the system does not tell. It looks at each page.
+    #[must_use]
+    pub fn resident_bytes(&self) -> Option<u64> {
+        match &self.bytes {
+            Bytes::Mapped(file) => file.resident_bytes(),
+            Bytes::Owned(bytes) => Some(bytes.len() as u64),
+        }
+    }
+
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(self.header.fingerprint)

@@ -1,11 +1,15 @@
 //! Makes row blocks of cells, for the writer, and for the verification, which makes them again.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::{BlockColumn, BlockLayout, CHECKSUM_SIZE, CellForm, TEXT_HEAD_SIZE, block_salt};
+use super::{
+    BlockColumn, BlockLayout, CHECKSUM_SIZE, CellForm, Packing, TEXT_HEAD_SIZE, block_salt, plain_packing,
+};
 use crate::checksum::checksum;
-use crate::column::ColumnData;
 use crate::column::bits::{BitPacker, bit_width, pack};
+use crate::column::{ColumnData, ZONE_ROWS};
 use crate::layout::put;
 
 /// Blocks of one task.
@@ -42,6 +46,60 @@ impl Cells {
             ColumnData::Texts(_) => None,
         }
     }
+
+    fn len(&self) -> usize {
+        match self {
+            Cells::Codes(codes) => codes.len(),
+            Cells::Numbers(values, _) => values.len(),
+            Cells::Wide(values, _) => values.len(),
+            Cells::Texts(places, _) => places.len().saturating_sub(1),
+        }
+    }
+
+    /// The code of a row, or its number less the base; `None` for null and for texts.
+    #[inline]
+    fn delta(&self, row: usize, base: i128) -> Option<u128> {
+        let is_valid = |valid: &[bool]| valid.get(row).copied().unwrap_or(false);
+        match self {
+            Cells::Codes(codes) => codes.get(row).map(|code| u128::from(*code)),
+            #[expect(clippy::cast_possible_truncation, reason = "the numbers are 64 bits wide")]
+            Cells::Numbers(values, valid) if is_valid(valid) => {
+                values.get(row).map(|value| u128::from(value.wrapping_sub(base as i64).cast_unsigned()))
+            }
+            Cells::Wide(values, valid) if is_valid(valid) => {
+                values.get(row).map(|value| value.wrapping_sub(base).cast_unsigned())
+            }
+            _ => None,
+        }
+    }
+
+    /// The smallest and the largest delta of rows; the first is above the other when there is none.
+    fn range(&self, rows: Range<usize>, packing: Packing) -> (u128, u128) {
+        let deltas = rows.filter_map(|row| self.delta(row, packing.base));
+        deltas.fold((u128::MAX, 0), |(smallest, largest), delta| (smallest.min(delta), largest.max(delta)))
+    }
+}
+
+/// The packing with block bases where it takes fewer bytes, as it does for columns whose neighbours are alike, else the
+/// plain one. `None` when the file is damaged. Rows are looked at only while block bases may pay.
+pub(crate) fn packing(data: &ColumnData<'_>, has_nulls: bool, rows: u64, block_rows: u32) -> Option<Packing> {
+    let plain = plain_packing(data, has_nulls);
+    if matches!(data, ColumnData::Texts(_)) {
+        return Some(plain);
+    }
+    let mut spread = Packing { width: 0, block_base_width: plain.width, ..plain };
+    for row in (0..rows).step_by(ZONE_ROWS) {
+        let cells = Cells::of(data, row, (rows - row).min(ZONE_ROWS as u64))?;
+        for start in (0..cells.len()).step_by(block_rows as usize) {
+            let rows = start..cells.len().min(start + block_rows as usize);
+            let (smallest, largest) = cells.range(rows, plain);
+            spread.width = spread.width.max(bit_width(largest.saturating_sub(smallest)));
+        }
+        if spread.bytes(block_rows) >= plain.bytes(block_rows) {
+            return Some(plain);
+        }
+    }
+    Some(if spread.bytes(block_rows) < plain.bytes(block_rows) { spread } else { plain })
 }
 
 /// Rows whose blocks are made together.
@@ -97,38 +155,29 @@ impl Piece<'_> {
 }
 
 /// Appends the validity and the items of a column, and zeros for `empty` rows behind the last one.
-fn push_items(
-    column: &BlockColumn,
-    cells: &Cells,
-    rows: std::ops::Range<usize>,
-    empty: usize,
-    out: &mut Vec<u8>,
-) {
-    let width = column.width;
-    let (values, valid): (&dyn Fn(usize) -> u128, &[bool]) = match cells {
-        Cells::Codes(codes) => (&|row| codes.get(row).map_or(0, |code| u128::from(*code)), &[]),
-        Cells::Numbers(values, valid) => (
-            &|row| {
-                let delta = values.get(row).map_or(0, |value| i128::from(*value).wrapping_sub(column.base));
-                delta.cast_unsigned()
-            },
-            valid,
-        ),
-        Cells::Wide(values, valid) => {
-            (&|row| values.get(row).map_or(0, |value| value.wrapping_sub(column.base).cast_unsigned()), valid)
-        }
-        Cells::Texts(..) => return,
-    };
-    let is_valid = |row: usize| valid.get(row).copied().unwrap_or(true);
+fn push_items(column: &BlockColumn, cells: &Cells, rows: Range<usize>, empty: usize, out: &mut Vec<u8>) {
+    let packing = column.packing;
+    if matches!(cells, Cells::Texts(..)) {
+        return;
+    }
+    let delta = |row: usize| cells.delta(row, packing.base);
     if column.validity.is_some() {
-        let valid = rows.clone().map(|row| u64::from(is_valid(row)));
+        let valid = rows.clone().map(|row| u64::from(delta(row).is_some()));
         pack(valid.chain(std::iter::repeat_n(0, empty)), 1, out);
+    }
+    let mut block_base = 0;
+    if packing.block_base_width > 0 {
+        let (smallest, largest) = cells.range(rows.clone(), packing);
+        block_base = if smallest <= largest { smallest } else { 0 };
+        let mut packer = BitPacker::default();
+        packer.push_wide(block_base, packing.block_base_width, out);
+        packer.finish(out);
     }
     let mut packer = BitPacker::default();
     for row in rows {
-        packer.push_wide(if is_valid(row) { values(row) } else { 0 }, width, out);
+        packer.push_wide(delta(row).map_or(0, |delta| delta - block_base), packing.width, out);
     }
-    (0..empty).for_each(|_| packer.push_wide(0, width, out));
+    (0..empty).for_each(|_| packer.push_wide(0, packing.width, out));
     packer.finish(out);
 }
 

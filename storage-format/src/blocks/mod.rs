@@ -22,7 +22,7 @@ pub use row_reader::{CellValues, RowReader};
 
 /// Most rows of a block.
 pub const BLOCK_ROWS_MAX: u32 = 64;
-/// Bytes of a record of `block_columns`: base (16), width (1), zero (15).
+/// Bytes of a record of `block_columns`: base (16), width (1), width of the block base (1), zero (14).
 pub(crate) const BLOCK_COLUMN_SIZE: usize = 32;
 /// Bytes of the checksum in front of a block.
 pub(crate) const CHECKSUM_SIZE: usize = 8;
@@ -55,14 +55,29 @@ pub(crate) struct BlockLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockColumn {
     pub(crate) form: CellForm,
-    /// Bits of a code, or of a number less the base; 0 for texts.
-    pub(crate) width: u32,
-    /// The smallest number; 0 for doubles, codes and texts.
-    pub(crate) base: i128,
+    pub(crate) packing: Packing,
     /// Position of the validity bits of a column of numbers with nulls.
     pub(crate) validity: Option<usize>,
     /// Position of the items, or of the head of the texts.
     pub(crate) at: usize,
+}
+
+/// How the codes or numbers of a column are packed. An item and the bases add up to the code or number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Packing {
+    /// The smallest number; 0 for doubles, codes and texts.
+    pub(crate) base: i128,
+    /// Bits of an item; 0 for texts.
+    pub(crate) width: u32,
+    /// Bits of the base of each block; 0 where blocks have none.
+    pub(crate) block_base_width: u32,
+}
+
+impl Packing {
+    /// Bytes of the items of a block.
+    fn bytes(self, block_rows: u32) -> usize {
+        packed_bytes(1, self.block_base_width) + packed_bytes(block_rows as usize, self.width)
+    }
 }
 
 /// The form of the cells of a column.
@@ -99,56 +114,61 @@ impl BlockLayout {
     /// The layout of columns with these bases and widths; `None` for a width that the form does not have.
     pub(crate) fn of(
         metas: &[ColumnMeta],
-        items: impl Iterator<Item = (i128, u32)>,
+        packings: impl Iterator<Item = Packing>,
         block_rows: u32,
     ) -> Option<BlockLayout> {
         let rows = block_rows as usize;
         let texts = metas.iter().filter(|meta| meta.storage == Storage::Texts).count();
         let (mut head, mut at) = (CHECKSUM_SIZE, CHECKSUM_SIZE + texts * TEXT_HEAD_SIZE);
         let mut columns = Vec::with_capacity(metas.len());
-        for (meta, (base, width)) in metas.iter().zip(items) {
+        for (meta, packing) in metas.iter().zip(packings) {
             let form = CellForm::of(meta);
             let has_base = matches!(form, CellForm::Numbers | CellForm::Wide);
-            if width > form.width_max() || (base != 0 && !has_base) {
+            if packing.width.max(packing.block_base_width) > form.width_max()
+                || (packing.base != 0 && !has_base)
+            {
                 return None;
             }
             if form == CellForm::Texts {
-                columns.push(BlockColumn { form, width, base, validity: None, at: head });
+                columns.push(BlockColumn { form, packing, validity: None, at: head });
                 head += TEXT_HEAD_SIZE;
                 continue;
             }
             let validity = (has_base && meta.null_count > 0).then_some(at);
             at += validity.map_or(0, |_| packed_bytes(rows, 1));
-            columns.push(BlockColumn { form, width, base, validity, at });
-            at += packed_bytes(rows, width);
+            columns.push(BlockColumn { form, packing, validity, at });
+            at += packing.bytes(block_rows);
         }
         Some(BlockLayout { columns, fixed_len: at })
     }
 
     fn decode(section: &[u8], metas: &[ColumnMeta], block_rows: u32) -> Option<BlockLayout> {
         let records = section.chunks_exact(BLOCK_COLUMN_SIZE);
-        let items = records.map(|record| {
-            let base = take(record, 0).map_or(0, i128::from_le_bytes);
-            (base, record.get(16).map_or(u32::MAX, |width| u32::from(*width)))
+        let width = |record: &[u8], at: usize| record.get(at).map_or(u32::MAX, |width| u32::from(*width));
+        let packings = records.map(|record| Packing {
+            base: take(record, 0).map_or(0, i128::from_le_bytes),
+            width: width(record, 16),
+            block_base_width: width(record, 17),
         });
-        let layout = BlockLayout::of(metas, items, block_rows)?;
+        let layout = BlockLayout::of(metas, packings, block_rows)?;
         (layout.columns.len() == metas.len() && layout.encode() == section).then_some(layout)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.columns.len() * BLOCK_COLUMN_SIZE);
         for column in &self.columns {
-            out.extend_from_slice(&column.base.to_le_bytes());
-            out.push(u8::try_from(column.width).unwrap_or(u8::MAX));
-            out.extend_from_slice(&[0; 15]);
+            let Packing { base, width, block_base_width } = column.packing;
+            out.extend_from_slice(&base.to_le_bytes());
+            out.extend([width, block_base_width].map(|width| u8::try_from(width).unwrap_or(u8::MAX)));
+            out.extend_from_slice(&[0; 14]);
         }
         out
     }
 }
 
-/// The base and the width of a column's items: the smallest number, and the bits that hold all.
-pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u32) {
-    match data {
+/// The packing without block bases: the smallest number, and the bits that hold all.
+pub(crate) fn plain_packing(data: &ColumnData<'_>, has_nulls: bool) -> Packing {
+    let (base, width) = match data {
         ColumnData::Dictionary(data) => (0, code_width(data.entries, has_nulls)),
         ColumnData::Numbers(data) if data.is_float() => (0, 64),
         ColumnData::Numbers(data) => {
@@ -164,7 +184,8 @@ pub(crate) fn base_and_width(data: &ColumnData<'_>, has_nulls: bool) -> (i128, u
             }
         }
         ColumnData::Texts(_) => (0, 0),
-    }
+    };
+    Packing { base, width, block_base_width: 0 }
 }
 
 #[derive(Clone, Copy)]
@@ -388,15 +409,15 @@ impl Table {
         Some(Block { padded, len })
     }
 
-    /// A copy of a block that is as it was written. The copy is compared, so that it stays so whatever happens to the
-    /// file meanwhile.
+    /// Appends a copy of a block that is as it was written, with [`WIDE_PADDING`] bytes behind it, and returns its
+    /// length. The copy is compared, so that it stays so whatever happens to the file meanwhile.
     #[inline]
-    pub(crate) fn sound_block<'b>(
+    pub(crate) fn copy_sound_block(
         &self,
         group: &Group,
         number: u32,
-        buffer: &'b mut Vec<u8>,
-    ) -> Result<Block<'b>, FormatError> {
+        copies: &mut Vec<u8>,
+    ) -> Result<usize, FormatError> {
         let first = group.columns.start;
         let place = Place::Column(SectionKind::RowBlocks, u32::try_from(first).unwrap_or(u32::MAX));
         let Some(Block { padded, len }) =
@@ -404,14 +425,14 @@ impl Table {
         else {
             return Err(corrupt(place, "place of a block", group.blocks.len, number.into()));
         };
-        buffer.clear();
-        buffer.extend_from_slice(padded);
-        let block = Block { padded: buffer, len };
-        let expected = u64_at(block.padded, 0);
-        let body = block.bytes().get(CHECKSUM_SIZE..).unwrap_or_default();
+        let start = copies.len();
+        copies.extend_from_slice(padded);
+        let copy = Block { padded: copies.get(start..).unwrap_or_default(), len };
+        let expected = u64_at(copy.padded, 0);
+        let body = copy.bytes().get(CHECKSUM_SIZE..).unwrap_or_default();
         let found = checksum(body) ^ block_salt(first, number);
         if found == expected {
-            return Ok(block);
+            return Ok(len);
         }
         let within = self.block_place(group, number).map_or(0, |place| place.start as u64);
         Err(FormatError::ChecksumMismatch { place, offset: group.blocks.offset + within, expected, found })

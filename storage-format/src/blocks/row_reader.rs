@@ -1,7 +1,9 @@
-//! Reads rows for printing: visits the block of each row once for each group, compares it with its checksum, and takes
-//! the cells of the wanted columns out of it. Does not depend on formats.
+//! Reads rows for printing: copies the block of each row once for each group, compares it with its checksum, and takes
+//! the cells of the wanted columns out of the copies, column by column. Does not depend on formats.
 
-use super::{Block, BlockColumn, CellForm, Group};
+use std::ops::Range;
+
+use super::{Block, BlockColumn, CellForm, Group, Packing};
 use crate::column::bits;
 use crate::column::put_packed_json;
 use crate::error::FormatError;
@@ -22,12 +24,16 @@ pub enum CellValues {
     Texts { json: Vec<u8>, spans: Vec<(usize, usize)> },
 }
 
+/// Copied blocks whose cells are taken out together take at most so many bytes, and one block.
+const COPIES_BYTES_MAX: usize = 64 << 10;
+
 /// Reads the cells of some columns.
 pub struct RowReader<'t> {
     table: &'t Table,
     groups: Vec<WantedGroup<'t>>,
     cells: Vec<CellValues>,
-    buffer: Vec<u8>,
+    copies: Vec<u8>,
+    runs: Vec<Run>,
 }
 
 /// A group, and its wanted columns.
@@ -41,6 +47,7 @@ struct WantedColumn<'t> {
     place: usize,
     number: usize,
     column: BlockColumn,
+    block_rows: u32,
     symbols: Option<&'t Symbols>,
 }
 
@@ -63,7 +70,7 @@ impl<'t> RowReader<'t> {
                 _ => None,
             };
             cells.push(CellValues::empty(column.form));
-            let wanted = WantedColumn { place, number, column, symbols };
+            let wanted = WantedColumn { place, number, column, block_rows: group.block_rows, symbols };
             match groups.iter_mut().find(|found| found.group.columns == group.columns) {
                 Some(found) => found.columns.push(wanted),
                 None => {
@@ -73,7 +80,7 @@ impl<'t> RowReader<'t> {
                 }
             }
         }
-        Ok(RowReader { table, groups, cells, buffer: Vec::new() })
+        Ok(RowReader { table, groups, cells, copies: Vec::new(), runs: Vec::new() })
     }
 
     /// Replaces the cells by those of `rows`.
@@ -88,17 +95,22 @@ impl<'t> RowReader<'t> {
                 return Err(self.table.damaged(first));
             }
             wanted.group.fetch(self.table, rows);
-            let block_rows = wanted.group.block_rows;
-            let block_of = |row: &u32| wanted.group.block_of(*row);
-            for run in rows.chunk_by(|one, other| block_of(one) == block_of(other)) {
-                let number = run.first().map_or(0, block_of);
-                let block = self.table.sound_block(wanted.group, number, &mut self.buffer)?;
-                let run = Run::of(run, block_rows);
+            let mut left = rows;
+            while !left.is_empty() {
+                let (copied, behind) = left.split_at(copy_blocks(
+                    self.table,
+                    wanted.group,
+                    left,
+                    &mut self.copies,
+                    &mut self.runs,
+                )?);
+                let copies = Copies { blocks: &self.copies, runs: &self.runs, rows: copied };
                 for column in &wanted.columns {
                     let cells = self.cells.get_mut(column.place);
-                    let read = cells.and_then(|cells| column.read(block, &run, cells));
+                    let read = cells.and_then(|cells| column.read(&copies, cells));
                     read.ok_or_else(|| self.table.damaged(column.number))?;
                 }
+                left = behind;
             }
         }
         Ok(())
@@ -116,102 +128,169 @@ impl<'t> RowReader<'t> {
     }
 }
 
+/// Copies the blocks of the first rows, and returns how many rows they are.
+fn copy_blocks(
+    table: &Table,
+    group: &Group,
+    rows: &[u32],
+    copies: &mut Vec<u8>,
+    runs: &mut Vec<Run>,
+) -> Result<usize, FormatError> {
+    copies.clear();
+    runs.clear();
+    let mut copied = 0;
+    let block_of = |row: &u32| group.block_of(*row);
+    for run in rows.chunk_by(|one, other| block_of(one) == block_of(other)) {
+        let at = copies.len();
+        if at > COPIES_BYTES_MAX {
+            break;
+        }
+        let len = table.copy_sound_block(group, run.first().map_or(0, block_of), copies)?;
+        runs.push(Run {
+            at,
+            len,
+            rows: copied..copied + run.len(),
+            is_whole: is_whole(run, group.block_rows),
+        });
+        copied += run.len();
+    }
+    Ok(copied)
+}
+
+/// Whether rows are all of a block in their order, and whole groups of items.
+fn is_whole(run: &[u32], block_rows: u32) -> bool {
+    let follow = || run.windows(2).all(|pair| matches!(pair, [one, next] if one.wrapping_add(1) == *next));
+    run.len() == block_rows as usize
+        && run.len().is_multiple_of(bits::GROUP_ITEMS)
+        && run.first().is_some_and(|row| row & (block_rows - 1) == 0)
+        && follow()
+}
+
 /// Rows of one block.
-struct Run<'r> {
-    rows: &'r [u32],
-    block_rows: u32,
-    /// Whether they are all rows of the block in their order, and whole groups of items.
+struct Run {
+    /// Where the copy of the block begins, and its length without padding.
+    at: usize,
+    len: usize,
+    /// Their places among the rows.
+    rows: Range<usize>,
     is_whole: bool,
 }
 
-impl<'r> Run<'r> {
-    fn of(rows: &'r [u32], block_rows: u32) -> Run<'r> {
-        let follow =
-            || rows.windows(2).all(|pair| matches!(pair, [one, next] if one.wrapping_add(1) == *next));
-        let is_whole = rows.len() == block_rows as usize
-            && rows.len().is_multiple_of(bits::GROUP_ITEMS)
-            && rows.first().is_some_and(|row| row & (block_rows - 1) == 0)
-            && follow();
-        Run { rows, block_rows, is_whole }
+/// Copied blocks, and the rows that are wanted of them.
+struct Copies<'a> {
+    blocks: &'a [u8],
+    runs: &'a [Run],
+    rows: &'a [u32],
+}
+
+impl<'a> Copies<'a> {
+    /// Each run with its rows and the bytes from its block on.
+    fn each(&self) -> impl Iterator<Item = Option<(&Run, &'a [u32], &'a [u8])>> {
+        let (blocks, rows) = (self.blocks, self.rows);
+        self.runs.iter().map(move |run| Some((run, rows.get(run.rows.clone())?, blocks.get(run.at..)?)))
     }
 
-    fn each_place(&self) -> impl Iterator<Item = usize> {
-        self.rows.iter().map(|row| (row & (self.block_rows - 1)) as usize)
-    }
-
-    /// Appends the items of the rows, of at most 64 bits each; `None` when the bytes end before.
+    /// Appends the items at position `at` of each block, of at most 64 bits each, to which the block's base is added;
+    /// `None` when the bytes end before.
     #[inline]
     fn items<T: Clone + Default>(
         &self,
-        items: &[u8],
-        width: u32,
+        at: usize,
+        packing: Packing,
+        block_rows: u32,
         out: &mut Vec<T>,
         convert: impl Fn(u64) -> T,
     ) -> Option<()> {
-        if self.is_whole {
-            let start = out.len();
-            out.resize(start + self.rows.len(), T::default());
-            return bits::unpack(items, width, out.get_mut(start..)?, convert);
-        }
-        for place in self.each_place() {
-            out.push(convert(bits::get(items, place, width)?));
+        let Packing { width, block_base_width, .. } = packing;
+        let start = out.len();
+        out.resize(start + self.rows.len(), T::default());
+        let out = out.get_mut(start..)?;
+        for run in self.each() {
+            let (run, rows, block) = run?;
+            let (mut items, out) = (block.get(at..)?, out.get_mut(run.rows.clone())?);
+            let mut base = 0;
+            if block_base_width > 0 {
+                base = bits::get(items, 0, block_base_width)?;
+                items = items.get(bits::packed_bytes(1, block_base_width)..)?;
+            }
+            if run.is_whole {
+                bits::unpack(items, width, out, |item| convert(base.wrapping_add(item)))?;
+                continue;
+            }
+            for (row, slot) in rows.iter().zip(out) {
+                let item = bits::get(items, (row & (block_rows - 1)) as usize, width)?;
+                *slot = convert(base.wrapping_add(item));
+            }
         }
         Some(())
     }
 }
 
 impl WantedColumn<'_> {
-    /// Appends the cells of rows that lie in one block; `None` when it is damaged.
+    /// Appends the cells of rows; `None` when a block is damaged.
     #[inline]
-    fn read(&self, block: Block<'_>, run: &Run<'_>, cells: &mut CellValues) -> Option<()> {
-        let BlockColumn { width, base, at, .. } = self.column;
-        let items = block.padded.get(at..)?;
+    fn read(&self, copies: &Copies<'_>, cells: &mut CellValues) -> Option<()> {
+        let BlockColumn { packing, at, .. } = self.column;
         match cells {
-            CellValues::Codes(codes) => {
+            CellValues::Codes(codes) =>
+            {
                 #[expect(clippy::cast_possible_truncation, reason = "a code has at most 32 bits")]
-                run.items(items, width, codes, |code| code as u32)?;
+                copies.items(at, packing, self.block_rows, codes, |code| code as u32)
             }
             CellValues::Numbers { values, valid } => {
                 #[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
-                let base = base as i64;
-                run.items(items, width, values, |delta| base.wrapping_add(delta.cast_signed()))?;
-                self.read_validity(block, run, valid)?;
+                let base = packing.base as i64;
+                let value = |delta: u64| base.wrapping_add(delta.cast_signed());
+                copies.items(at, packing, self.block_rows, values, value)?;
+                self.read_validity(copies, valid)
             }
             CellValues::Wide { values, valid } => {
-                for place in run.each_place() {
-                    values.push(base.wrapping_add(bits::get_wide(items, place, width)?.cast_signed()));
+                for run in copies.each() {
+                    let (_, rows, block) = run?;
+                    let block_base = bits::get_wide(block.get(at..)?, 0, packing.block_base_width)?;
+                    let items = block.get(at + bits::packed_bytes(1, packing.block_base_width)..)?;
+                    for row in rows {
+                        let place = (row & (self.block_rows - 1)) as usize;
+                        let delta = block_base.wrapping_add(bits::get_wide(items, place, packing.width)?);
+                        values.push(packing.base.wrapping_add(delta.cast_signed()));
+                    }
                 }
-                self.read_validity(block, run, valid)?;
+                self.read_validity(copies, valid)
             }
-            CellValues::Texts { json, spans } => self.read_texts(block, run, json, spans)?,
+            CellValues::Texts { json, spans } => self.read_texts(copies, json, spans),
         }
-        Some(())
     }
 
     fn read_texts(
         &self,
-        block: Block<'_>,
-        run: &Run<'_>,
+        copies: &Copies<'_>,
         json: &mut Vec<u8>,
         spans: &mut Vec<(usize, usize)>,
     ) -> Option<()> {
-        let mut texts = block.texts(&self.column, run.block_rows)?;
         let symbols = self.symbols?;
         let mut at = spans.last().map_or(0, |(_, end)| *end);
-        for place in run.each_place() {
-            let end = put_packed_json(symbols, texts.get(place)?, json, at)?;
-            spans.push((at, end));
-            at = end;
+        for run in copies.each() {
+            let (run, rows, padded) = run?;
+            let mut texts = Block { padded, len: run.len }.texts(&self.column, self.block_rows)?;
+            for row in rows {
+                let packed = texts.get((row & (self.block_rows - 1)) as usize)?;
+                let end = put_packed_json(symbols, packed, json, at)?;
+                spans.push((at, end));
+                at = end;
+            }
         }
         Some(())
     }
 
     #[inline]
-    fn read_validity(&self, block: Block<'_>, run: &Run<'_>, valid: &mut Vec<bool>) -> Option<()> {
+    fn read_validity(&self, copies: &Copies<'_>, valid: &mut Vec<bool>) -> Option<()> {
         match self.column.validity {
-            Some(at) => run.items(block.padded.get(at..)?, 1, valid, |bit| bit == 1),
+            Some(at) => {
+                let packing = Packing { width: 1, ..Packing::default() };
+                copies.items(at, packing, self.block_rows, valid, |bit| bit == 1)
+            }
             None => {
-                valid.resize(valid.len() + run.rows.len(), true);
+                valid.resize(valid.len() + copies.rows.len(), true);
                 Some(())
             }
         }

@@ -14,9 +14,12 @@ pub const LANES_PADDING: usize = 8;
 pub(crate) const LANE_BITS_MAX: u32 = 128;
 
 /// The word of a lane, and an unpacked item.
-pub trait Lane: Copy + Ord + Default + Into<u128> + 'static {
+pub trait Lane: Copy + Ord + Default + 'static {
     /// Bits of a word.
     const BITS: u32;
+
+    /// The number as it is.
+    fn wide(self) -> u128;
 
     /// The low bits of a number.
     fn truncated(number: u128) -> Self;
@@ -41,9 +44,13 @@ macro_rules! lanes {
             const BITS: u32 = <$word>::BITS;
 
             #[inline]
-            #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
+            fn wide(self) -> u128 {
+                self as u128
+            }
+
+            #[inline]
             fn truncated(number: u128) -> Self {
-                number as $word
+                (number & u128::MAX >> (u128::BITS - Self::BITS)) as $word
             }
 
             #[inline]
@@ -109,17 +116,46 @@ macro_rules! with_lane {
     };
 }
 
-/// Bits of a word for items of this width: 8 to 128.
+/// Bits of a word for items of this width, 8 to 128, as a power of two.
 #[inline]
-fn word_bits(width: u32) -> u32 {
-    width.next_power_of_two().max(8)
+fn log_word_bits(width: u32) -> u32 {
+    u32::BITS - width.saturating_sub(1).leading_zeros().min(29)
+}
+
+/// The lanes of words of so many bits, both as powers of two.
+#[inline]
+fn log_lanes(log_word_bits: u32) -> u32 {
+    (VECTOR_BYTES * 8).trailing_zeros() - log_word_bits
 }
 
 /// Bytes of so many items.
+#[inline]
 pub(crate) fn interleaved_bytes(items: usize, width: u32) -> usize {
-    let bits = word_bits(width);
-    let rounds = items.div_ceil(VECTOR_BYTES * 8 / bits as usize);
-    (rounds * width as usize).div_ceil(bits as usize) * VECTOR_BYTES
+    let log = log_word_bits(width);
+    let ceil_shift = |number: usize, log: u32| (number >> log) + usize::from(number & ((1 << log) - 1) != 0);
+    ceil_shift(ceil_shift(items, log_lanes(log)) * width as usize, log) * VECTOR_BYTES
+}
+
+/// The item at `index`, of at most 64 bits; `None` when the bytes end before.
+#[inline]
+pub(crate) fn item_at(padded: &[u8], width: u32, index: usize) -> Option<u64> {
+    if width == 0 {
+        return Some(0);
+    }
+    let log = log_word_bits(width);
+    let (word_bits, log_lanes) = (1 << log, log_lanes(log));
+    let (round, lane) = (index >> log_lanes, index & ((1 << log_lanes) - 1));
+    let bit = round * width as usize;
+    let (word, shift) = (bit >> log, (bit & (word_bits - 1)) as u32);
+    let at = word * VECTOR_BYTES + (lane << log) / 8;
+    let word_bits = 1 << log;
+    let mask = |bits: u32| u64::MAX >> (u64::BITS - bits);
+    let low = (u64::from_le_bytes(take(padded, at)?) & mask(word_bits)) >> shift;
+    if shift + width <= word_bits {
+        return Some(low & mask(width));
+    }
+    let high = u64::from_le_bytes(take(padded, at + VECTOR_BYTES)?) << (word_bits - shift);
+    Some((low | high) & mask(width))
 }
 
 /// Items of one width.
@@ -163,23 +199,7 @@ impl<'a> Lanes<'a> {
             #[expect(clippy::cast_possible_truncation, reason = "only low bits are wanted")]
             return self.get_wide(index).map(|item| item as u64);
         }
-        if index >= self.len || self.width == 0 {
-            return (index < self.len).then_some(0);
-        }
-        let bits = word_bits(self.width);
-        // All divisors are powers of two.
-        let items = VECTOR_BYTES * 8 >> bits.trailing_zeros();
-        let (round, lane) = (index >> items.trailing_zeros(), index & (items - 1));
-        let bit = round * self.width as usize;
-        let (word, shift) = (bit >> bits.trailing_zeros(), (bit & (bits as usize - 1)) as u32);
-        let at = word * VECTOR_BYTES + lane * (bits / 8) as usize;
-        let mask = |bits: u32| u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
-        let low = (u64::from_le_bytes(take(self.padded, at)?) & mask(bits)) >> shift;
-        if shift + self.width <= bits {
-            return Some(low & mask(self.width));
-        }
-        let high = u64::from_le_bytes(take(self.padded, at + VECTOR_BYTES)?) << (bits - shift);
-        Some((low | high) & mask(self.width))
+        if index < self.len { item_at(self.padded, self.width, index) } else { None }
     }
 
     /// The item at `index`, or `None` beyond the end.
@@ -197,7 +217,7 @@ impl<'a> Lanes<'a> {
     /// lanes.
     pub fn unpack<T: Lane>(&self, start: usize, out: &mut [T]) -> Option<()> {
         start.checked_add(out.len()).filter(|end| *end <= self.len)?;
-        if T::BITS != word_bits(self.width) {
+        if T::BITS != 1 << log_word_bits(self.width) {
             return None;
         }
         if self.width == 0 {
@@ -212,9 +232,9 @@ impl<'a> Lanes<'a> {
             self.unpack_round(start / items, round.get_mut(..items)?)?;
             head.copy_from_slice(round.get(skipped..skipped + head.len())?);
         }
-        (start.div_ceil(items)..).zip(whole.chunks_mut(items)).try_for_each(|(number, round)| {
-            self.unpack_round(number, round)
-        })
+        (start.div_ceil(items)..)
+            .zip(whole.chunks_mut(items))
+            .try_for_each(|(number, round)| self.unpack_round(number, round))
     }
 
     /// Unpacks the items that stand at the same place of their lanes.
@@ -253,7 +273,7 @@ impl<'a> Lanes<'a> {
         convert: impl Fn(u128) -> T,
     ) -> Option<()> {
         with_lane!(self.width, Word => self.each(start, count, |items: &[Word]| {
-            out.extend(items.iter().map(|item| convert(u128::from(*item))));
+            out.extend(items.iter().map(|item| convert(Lane::wide(*item))));
         }))
     }
 

@@ -3,7 +3,7 @@
 
 use crate::column::ZONE_ROWS;
 use crate::column::bits::bit_width;
-use crate::column::lanes::{LANE_BITS_MAX, LANES_PADDING, Lanes, interleaved_bytes};
+use crate::column::lanes::{LANE_BITS_MAX, LANES_PADDING, Lanes, interleaved_bytes, item_at};
 use crate::layout::{take, u64_at};
 
 /// Bytes of a record: base (16), offset (8), width (1), zero (7).
@@ -92,8 +92,12 @@ impl<'a> PackedNumbers<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> Option<i64> {
-        let (frame, deltas) = self.zone(row / ZONE_ROWS)?;
-        let delta = deltas.get(row % ZONE_ROWS)?;
+        let frame = Frame::decode(self.frames, row / ZONE_ROWS * FRAME_RECORD_SIZE)?;
+        if row >= self.len || frame.width > u64::BITS {
+            return self.get_wide(row).map(narrow);
+        }
+        let delta =
+            item_at(self.values.get(usize::try_from(frame.offset).ok()?..)?, frame.width, row % ZONE_ROWS)?;
         Some(narrow(frame.base).wrapping_add(delta.cast_signed()))
     }
 
@@ -133,12 +137,7 @@ fn narrow(value: i128) -> i64 {
 }
 
 /// Packs the numbers of a zone whose deltas begin at `offset`. Nulls become the base.
-pub(crate) fn pack_zone(
-    numbers: &[Option<i128>],
-    is_float: bool,
-    offset: u64,
-    out: &mut Vec<u8>,
-) -> Frame {
+pub(crate) fn pack_zone(numbers: &[Option<i128>], is_float: bool, offset: u64, out: &mut Vec<u8>) -> Frame {
     let present = || numbers.iter().flatten();
     let (base, width) = if is_float {
         (0, u64::BITS)

@@ -92,6 +92,19 @@ impl MappedFile {
         }
     }
 
+    /// Bytes of the pages that are in memory; `None` when the system does not tell.
+    pub(crate) fn resident_bytes(&self) -> Option<u64> {
+        let page_size = page_size()?;
+        let mut pages = vec![0u8; self.map.len().div_ceil(page_size)];
+        // SAFETY: The range is this map, which lives through the call and begins with a page. `mincore` reads nothing of
+        // it, and writes one byte for each of its pages, for which `pages` has room.
+        let told = unsafe {
+            libc::mincore(self.map.as_ptr().cast_mut().cast(), self.map.len(), pages.as_mut_ptr().cast())
+        };
+        let resident = pages.iter().filter(|page| **page & 1 == 1).count() as u64;
+        (told == 0).then_some(resident.saturating_mul(page_size as u64))
+    }
+
     /// Tells the kernel that the file will be read from start to end.
     pub fn advise_sequential(&self) {
         // A refused advice changes no result, so the error is ignored.
@@ -207,12 +220,17 @@ extern "C" fn on_lost_page(signal: c_int, info: *mut libc::siginfo_t, _context: 
     }
 }
 
+/// Bytes of a page. Allowed in a signal handler.
+fn page_size() -> Option<usize> {
+    // SAFETY: `sysconf` only reads a constant of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|size| *size > 0)
+}
+
 /// Maps a page of zeros over a lost page, and returns whether it succeeded.
 fn replace_page(slot: &Slot, address: usize) -> bool {
     // Recorded first, so that every reader of a zero also finds the loss.
     slot.lost.store(true, Ordering::Release);
-    // SAFETY: `sysconf` only reads a constant of the system.
-    let Ok(page_size) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
+    let Some(page_size) = page_size() else { return false };
     let Some(page) = address.checked_rem(page_size).map(|offset| address - offset) else { return false };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: The page lies inside a live map of this process: the slot says so, a map is page-aligned and holds whole
@@ -260,6 +278,7 @@ mod tests {
         }
         assert!(map.bytes().iter().all(|byte| *byte == 7) && map.is_intact());
         assert!(major_faults() >= before);
+        assert_eq!(map.resident_bytes(), Some(64 * 1024));
     }
 
     #[test]

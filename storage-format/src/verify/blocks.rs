@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::{expect_equal, violation};
-use crate::blocks::encode::{Cells, Piece};
-use crate::blocks::{BlockLayout, Group, base_and_width};
+use crate::blocks::encode::{Cells, Piece, packing};
+use crate::blocks::{BlockLayout, Group};
 use crate::column::{ColumnData, TextReader};
 use crate::error::FormatError;
 use crate::reader::Table;
@@ -22,8 +22,10 @@ pub(super) fn verify(table: &Table, group: &Group) -> Result<(), FormatError> {
     let layout = layout.map_err(|_| refuse(SectionKind::BlockColumns, "bases, widths and zeros"))?;
     for (column, found) in group.columns.clone().zip(&layout.columns) {
         let has_nulls = table.columns().get(column).is_some_and(|meta| meta.null_count > 0);
-        if (found.base, found.width) != base_and_width(&table.stored_column(column)?, has_nulls) {
-            return Err(refuse(SectionKind::BlockColumns, "base and width of a column"));
+        let rows = table.row_count().into();
+        let expected = packing(&table.stored_column(column)?, has_nulls, rows, group.block_rows);
+        if expected.ok_or_else(|| table.damaged(column))? != found.packing {
+            return Err(refuse(SectionKind::BlockColumns, "base and widths of a column"));
         }
     }
     let blocks = table.row_count().div_ceil(group.block_rows);
@@ -63,7 +65,8 @@ fn verify_piece(
     let first = u32::try_from(group.columns.start).unwrap_or(u32::MAX);
     let mut buffer = Vec::new();
     for number in numbers.clone() {
-        table.sound_block(group, number, &mut buffer)?;
+        buffer.clear();
+        table.copy_sound_block(group, number, &mut buffer)?;
     }
     let start = u64::from(numbers.start) * u64::from(group.block_rows);
     let end = (u64::from(numbers.end) * u64::from(group.block_rows)).min(table.row_count().into());

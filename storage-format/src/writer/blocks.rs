@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::blocks::encode::{Cells, Piece};
-use crate::blocks::{BLOCK_ROWS_MAX, BlockLayout, base_and_width};
+use crate::blocks::encode::{Cells, Piece, packing};
+use crate::blocks::{BLOCK_ROWS_MAX, BlockLayout, Packing, plain_packing};
 use crate::column::ColumnData;
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
@@ -102,8 +102,6 @@ impl PendingTexts {
 
 /// What is known of a column before its blocks are written.
 struct Item {
-    base: i128,
-    width: u32,
     row_bits: u64,
     longest: u64,
 }
@@ -141,11 +139,14 @@ fn item(table: &Table, column: usize, texts: &PendingTexts) -> Result<Item, Form
     let rows = u64::from(table.row_count()).max(1);
     if let Some(place) = texts.of(column) {
         let (row_bits, longest) = ((place.len / rows + 1) * 8, place.longest.into());
-        return Ok(Item { base: 0, width: 0, row_bits, longest });
+        return Ok(Item { row_bits, longest });
     }
-    let has_nulls = table.columns().get(column).is_some_and(|meta| meta.null_count > 0);
-    let (base, width) = base_and_width(&table.stored_column(column)?, has_nulls);
-    Ok(Item { base, width, row_bits: width.into(), longest: 0 })
+    let packing = plain_packing(&table.stored_column(column)?, has_nulls(table, column));
+    Ok(Item { row_bits: packing.width.into(), longest: 0 })
+}
+
+fn has_nulls(table: &Table, column: usize) -> bool {
+    table.columns().get(column).is_some_and(|meta| meta.null_count > 0)
 }
 
 /// As many neighbours as make rows of a good size, at least one.
@@ -184,19 +185,25 @@ fn write_group(
 ) -> Result<GroupSections, FormatError> {
     let block_rows = rows_of_block(items);
     let metas: &[ColumnMeta] = table.columns().get(first..first + items.len()).unwrap_or_default();
-    let layout = BlockLayout::of(metas, items.iter().map(|item| (item.base, item.width)), block_rows)
-        .ok_or_else(|| table.damaged(first))?;
+    let rows = u64::from(table.row_count());
     let mut sources: Vec<Source<'_>> = Vec::with_capacity(items.len());
+    let mut packings = Vec::with_capacity(items.len());
     for column in first..first + items.len() {
-        sources.push(match texts.of(column) {
-            Some(place) => Source::Texts { texts, place, at: 0 },
-            None => Source::Column(table.stored_column(column)?),
-        });
+        let Some(place) = texts.of(column) else {
+            let data = table.stored_column(column)?;
+            let packing = packing(&data, has_nulls(table, column), rows, block_rows);
+            packings.push(packing.ok_or_else(|| table.damaged(column))?);
+            sources.push(Source::Column(data));
+            continue;
+        };
+        packings.push(Packing::default());
+        sources.push(Source::Texts { texts, place, at: 0 });
     }
+    let layout = BlockLayout::of(metas, packings.into_iter(), block_rows);
+    let layout = layout.ok_or_else(|| table.damaged(first))?;
     let (mut blocks, mut places) =
         (Spool::new(SECTION_MEMORY_BYTES, folder), Spool::new(SECTION_MEMORY_BYTES, folder));
     let (mut row, mut number, mut at) = (0u64, 0u32, 0u64);
-    let rows = u64::from(table.row_count());
     places.push(&at.to_le_bytes())?;
     while row < rows {
         let most = (rows - row).min(PIECE_ROWS);

@@ -138,12 +138,7 @@ fn run_starts(counts: &[u32]) -> Vec<u32> {
 
 /// Builds the permutation by a counting sort in windows: each pass over the codes places the rows whose rank is in the
 /// window, so memory is bounded for any row count.
-fn permute(
-    codes: &Uints,
-    runs: &[u32],
-    memory: u64,
-    out: &mut BitWriter,
-) -> Result<(), FormatError> {
+fn permute(codes: &Uints, runs: &[u32], memory: u64, out: &mut BitWriter) -> Result<(), FormatError> {
     let rows = runs.last().copied().unwrap_or(0);
     let window_rows = u32::try_from(memory / 4).unwrap_or(u32::MAX).max(65_536);
     let mut passes = Passes::new();

@@ -195,6 +195,39 @@ fn round_trips_many_chunks_zones_and_fences() {
     ]);
 }
 
+/// Blocks of sorted columns have a base of their own, also with nulls and in every form of cells.
+#[test]
+fn neighbours_that_are_alike_take_few_bytes() {
+    let count = 30_000i64;
+    let null = |row: i64| row % 1_000 == 7;
+    let some = |row: i64| (!null(row)).then_some(row);
+    let moments = ColumnValues::Integers((0..count).map(|row| Some(row * 1_000_003 + row % 3)).collect());
+    let numbers =
+        ColumnValues::Integers((0..count).map(|row| some(row).map(|row| row * 77 - 9_000)).collect());
+    let wide = (0..count).map(|row| some(row).map(|row| i128::from(row) * 3 - (1 << 90)));
+    let floats = (0..count).map(|row| some(row).map(|row| row as f64 / 4.0 + 1_000.0));
+    let days = ColumnValues::Integers((0..count).map(|row| some(row).map(|row| row / 700)).collect());
+    let columns = [
+        Column::new("moment", ColumnKind::Timestamp { unit: TimeUnit::Millisecond }, moments),
+        Column::new("number", ColumnKind::Integer, numbers),
+        Column::new("wide", ColumnKind::Integer, ColumnValues::Wide(wide.collect())),
+        Column::new("float", ColumnKind::Float, ColumnValues::Floats(floats.collect())),
+        Column::new("day", ColumnKind::Date, days),
+    ];
+    check(&columns);
+    let bytes = |column: &Column| {
+        let table = temporary_table(std::slice::from_ref(column)).unwrap();
+        let blocks = table.sections().find(|section| section.kind == "row_blocks").unwrap().len;
+        (blocks * 8) as f64 / count as f64
+    };
+    // Bits a row, with two for checksum and nulls. Without bases of their own: 36, 24, 19, 66 and 8.
+    assert!(bytes(&columns[0]) < 29.0, "{}", bytes(&columns[0]));
+    assert!(bytes(&columns[1]) < 18.0, "{}", bytes(&columns[1]));
+    assert!(bytes(&columns[2]) < 13.0, "{}", bytes(&columns[2]));
+    assert!(bytes(&columns[3]) < 62.0, "{}", bytes(&columns[3]));
+    assert!(bytes(&columns[4]) < 8.0, "{}", bytes(&columns[4]));
+}
+
 #[test]
 fn file_does_not_depend_on_memory_budget() {
     use mercato_format::{BuildOptions, ColumnBuilder, TableMetadata, TableWriter};

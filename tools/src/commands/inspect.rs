@@ -28,6 +28,8 @@ struct Inspection {
     file: String,
     rows: u32,
     bytes: u64,
+    /// Of the pages of the file that the system holds; null when it does not tell.
+    bytes_in_memory: Option<u64>,
     fingerprint: String,
     written_by: String,
     columns: Vec<ColumnLine>,
@@ -101,6 +103,7 @@ pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
         file: arguments.file.display().to_string(),
         rows: table.row_count(),
         bytes: table.file_bytes(),
+        bytes_in_memory: table.resident_bytes(),
         fingerprint: table.fingerprint().to_string(),
         written_by: table.writer().to_owned(),
         columns: (0..).zip(sizes).map_while(|(column, sizes)| column_line(&table, column, sizes)).collect(),
@@ -201,11 +204,12 @@ fn section_line(section: &SectionInfo) -> SectionLine {
 
 fn for_people(inspection: &Inspection) -> String {
     let mut text = format!(
-        "{}: {} rows, {} columns, {} bytes, written by {}; fingerprint {}\n\n",
+        "{}: {} rows, {} columns, {} bytes ({} in memory), written by {}; fingerprint {}\n\n",
         inspection.file,
         inspection.rows,
         inspection.columns.len(),
         inspection.bytes,
+        inspection.bytes_in_memory.map_or("unknown".to_owned(), |bytes| bytes.to_string()),
         inspection.written_by,
         inspection.fingerprint
     );

@@ -179,7 +179,7 @@ fn codes_mask(
 /// `low <= item <= high` for every item, as one unsigned comparison of words.
 fn range_mask(lanes: &Lanes<'_>, start: usize, low: u128, high: u128, mask: &mut Mask) -> Option<()> {
     with_lane!(lanes.width(), Word => {
-        let largest = u128::from(Word::MAX);
+        let largest = Lane::wide(Word::MAX);
         if low > largest {
             mask.fill(0);
             return Some(());
@@ -190,10 +190,15 @@ fn range_mask(lanes: &Lanes<'_>, start: usize, low: u128, high: u128, mask: &mut
 }
 
 fn each_item(lanes: &Lanes<'_>, start: usize, mask: &mut Mask, test: impl Fn(u128) -> u8) -> Option<()> {
-    with_lane!(lanes.width(), Word => each_word(lanes, start, mask, |item: Word| test(item.into())))
+    with_lane!(lanes.width(), Word => each_word(lanes, start, mask, |item: Word| test(Lane::wide(item))))
 }
 
-fn each_word<T: Lane>(lanes: &Lanes<'_>, start: usize, mask: &mut Mask, test: impl Fn(T) -> u8) -> Option<()> {
+fn each_word<T: Lane>(
+    lanes: &Lanes<'_>,
+    start: usize,
+    mask: &mut Mask,
+    test: impl Fn(T) -> u8,
+) -> Option<()> {
     let mut rest = &mut *mask;
     lanes.each(start, rest.len(), |items: &[T]| {
         let slots = rest.split_off_mut(..items.len()).unwrap_or_default();

@@ -64,7 +64,7 @@ impl<'a> EqualCodes<'a> {
         with_lane!(self.codes.lanes().width(), Word => {
             let code = Word::truncated(self.code.into());
             // A code that is too wide for a word is not there.
-            let fits = u128::from(code) == u128::from(self.code);
+            let fits = Lane::wide(code) == u128::from(self.code);
             let mut unpacked = [Word::default(); UNPACKED_CODES];
             for start in (self.row..end).step_by(UNPACKED_CODES) {
                 let codes = unpacked.get_mut(..UNPACKED_CODES.min(end - start))?;

@@ -110,9 +110,7 @@ impl TextSource {
         };
         let texts = interner.into_texts();
         let mut spool = Spool::new(self.memory_max, &self.directory);
-        self.spool.read_words(|code| {
-            push_text(&mut spool, texts.get(code as usize).map(|text| &**text))
-        })?;
+        self.spool.read_words(|code| push_text(&mut spool, texts.get(code as usize).map(|text| &**text)))?;
         self.spool = spool;
         Ok(())
     }
