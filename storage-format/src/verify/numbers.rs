@@ -64,20 +64,24 @@ fn verify_frames(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), Forma
     expect_equal(SectionKind::Values, column, "length", at, data.values.packed_bytes())
 }
 
-fn key_of(data: &Numbers<'_>, column: u32, row: u32) -> Result<u128, FormatError> {
-    data.wide_order_key(row).ok_or_else(|| violation(SectionKind::Values, column, "length", row.into(), 0))
-}
-
 fn zone_of(data: &Numbers<'_>, column: u32, start: u32, end: u32) -> Result<Zone, FormatError> {
+    let mut keys: Vec<u128> = Vec::with_capacity(ZONE_ROWS);
+    if data.width == 16 {
+        keys.extend((start..end).map_while(|row| data.wide_order_key(row)));
+    } else {
+        let mut values = Vec::with_capacity(ZONE_ROWS);
+        let _ = data.values.copy_range(start as usize, (end - start) as usize, &mut values);
+        keys.extend(values.iter().map(|value| u128::from(data.key_of(*value))));
+    }
+    if keys.len() != (end - start) as usize {
+        return Err(violation(SectionKind::Values, column, "length", end.into(), start.into()));
+    }
     let mut zone = Zone::EMPTY;
-    for row in start..end {
-        if !data.is_valid(row) {
-            zone.null_count += 1;
-            continue;
-        }
-        match key_of(data, column, row)? {
-            key if data.is_float() && key == u128::from(NAN_KEY) => zone.nan_count += 1,
-            key => zone.include(key),
+    for (row, key) in (start..end).zip(keys) {
+        match data.is_valid(row) {
+            false => zone.null_count += 1,
+            true if data.is_float() && key == u128::from(NAN_KEY) => zone.nan_count += 1,
+            true => zone.include(key),
         }
     }
     Ok(zone)
