@@ -52,14 +52,15 @@ impl Node<'_> {
 impl LeafMatcher<'_> {
     fn retain(&self, rows: &mut Vec<u32>) -> Result<(), SearchError> {
         self.work.check()?;
-        let mut damaged = false;
-        rows.retain(|row| {
-            self.passes(*row).unwrap_or_else(|| {
-                damaged = true;
-                false
-            })
-        });
-        if damaged { Err(self.damaged().into()) } else { Ok(()) }
+        let kept = match (&self.test, &self.data, &self.lookup) {
+            // The common case has a loop of its own, whose shifts and masks are computed once.
+            (Test::Keys(_), ColumnData::Dictionary(column), Some(table)) => {
+                let codes = column.codes;
+                retain_rows(rows, |row| Some(table.get(codes.get(row as usize)? as usize) == Some(&1)))
+            }
+            _ => retain_rows(rows, |row| self.passes(row)),
+        };
+        kept.ok_or_else(|| self.damaged().into())
     }
 
     fn mask_rows(&self, rows: &[u32], mask: &mut [u8]) -> Result<(), SearchError> {
@@ -109,4 +110,17 @@ impl LeafMatcher<'_> {
             ColumnData::Texts(column) => !column.reader().is_null(row)?,
         })
     }
+}
+
+/// Keeps the rows that pass; `None` when the file is damaged.
+#[inline]
+fn retain_rows(rows: &mut Vec<u32>, passes: impl Fn(u32) -> Option<bool>) -> Option<()> {
+    let mut damaged = false;
+    rows.retain(|row| {
+        passes(*row).unwrap_or_else(|| {
+            damaged = true;
+            false
+        })
+    });
+    (!damaged).then_some(())
 }
