@@ -157,6 +157,7 @@ fn exact(
     aggregate: impl Fn(i128, u64) -> Option<i128>,
 ) -> Option<Vec<Option<i128>>> {
     let State::Sums { sums, wraps, counts } = state else { return None };
+    let counts = if counts.is_empty() { &found.counts } else { counts };
     let of_group = |group: &u32| {
         let at = *group as usize;
         let (sum, wraps, count) = (sums.get(at)?, wraps.get(at)?, counts.get(at)?);
@@ -186,6 +187,7 @@ fn average(sum: i128, count: u64, digits: u8) -> Option<i128> {
 
 fn floats(found: &Found, state: &State, aggregate: impl Fn(f64, u64) -> f64) -> Option<Vec<Option<f64>>> {
     let State::FloatSums { sums, counts } = state else { return None };
+    let counts = if counts.is_empty() { &found.counts } else { counts };
     let of_group = |group: &u32| {
         let at = *group as usize;
         let (sum, count) = (sums.get(at).copied().map(FloatSum::total)?, *counts.get(at)?);

@@ -1,7 +1,7 @@
 //! Groups of a whole table that the orders of columns know: nobody looks at rows.
 //!
 //! A dictionary knows how often each entry occurs. So it answers groups of its own column and measures of it, and measures
-//! of the table as a whole.
+//! of the table as a whole. The zone maps of numbers know their extremes.
 
 use mercato_format::{ColumnData, Dictionary, FormatError, Table};
 
@@ -30,8 +30,19 @@ pub(super) fn from_order(
 fn whole_table(table: &Table, measures: &[Measure<'_>]) -> Result<Option<Found>, FormatError> {
     let mut states = Vec::with_capacity(measures.len());
     for measure in measures {
-        let Some((dictionary, column)) = dictionary_of(measure) else { return Ok(None) };
         let mut state = measure.state(1, true);
+        if let Measure::Smallest(coded) | Measure::Largest(coded) = measure
+            && let ColumnData::Numbers(_) = coded.data()
+        {
+            let has_nan = table.columns().get(coded.column()).is_some_and(|meta| meta.nan_count > 0);
+            let nan = has_nan.then_some(coded.nan_code());
+            let extremes = coded.nan_code().checked_sub(1).map(|largest| [0, largest]);
+            let codes = extremes.into_iter().flatten().chain(nan);
+            codes.for_each(|code| measure.add_code(&mut state, 0, code, 1));
+            states.push(state);
+            continue;
+        }
+        let Some((dictionary, column)) = dictionary_of(measure) else { return Ok(None) };
         each_entry(dictionary, |entry, rows| add(measure, &mut state, dictionary, 0, entry, rows))
             .ok_or_else(|| table.damaged(column))?;
         states.push(state);

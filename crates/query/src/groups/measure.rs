@@ -48,9 +48,10 @@ enum Entries {
 pub(super) enum State {
     Counts(Vec<u64>),
     Sums {
-        /// Sums modulo 2¹²⁸, how often they went beyond, and numbers of values.
+        /// Sums modulo 2¹²⁸, and how often they went beyond.
         sums: Vec<i128>,
         wraps: Vec<i32>,
+        /// Numbers of values; nothing for a column without nulls, which has one in each row.
         counts: Vec<u64>,
     },
     FloatSums {
@@ -172,17 +173,28 @@ impl Measure<'_> {
     pub(super) fn state(&self, groups: usize, are_known: bool) -> State {
         match self {
             Measure::Present(_) => State::Counts(vec![0; groups]),
-            Measure::Sum(_) => {
-                State::Sums { sums: vec![0; groups], wraps: vec![0; groups], counts: vec![0; groups] }
-            }
-            Measure::FloatSum(_) => {
-                State::FloatSums { sums: vec![FloatSum::default(); groups], counts: vec![0; groups] }
-            }
+            Measure::Sum(_) => State::Sums {
+                sums: vec![0; groups],
+                wraps: vec![0; groups],
+                counts: vec![0; self.counters(groups)],
+            },
+            Measure::FloatSum(_) => State::FloatSums {
+                sums: vec![FloatSum::default(); groups],
+                counts: vec![0; self.counters(groups)],
+            },
             Measure::Smallest(_) => State::Codes(vec![u128::MAX; groups]),
             Measure::Largest(_) => State::Codes(vec![0; groups]),
             Measure::Values(coded) => {
                 State::Values(ValueCounts::new(are_known.then_some(groups), coded.domain()))
             }
+        }
+    }
+
+    /// Counters of values for so many groups.
+    fn counters(&self, groups: usize) -> usize {
+        match self {
+            Measure::Sum(source) | Measure::FloatSum(source) if source.has_nulls => groups,
+            _ => 0,
         }
     }
 
@@ -217,7 +229,9 @@ impl Measure<'_> {
                         }
                     });
                 }
-                each(groups, valid, groups, |group, _| bump(counts, group, 1));
+                if source.has_nulls {
+                    each(groups, valid, groups, |group, _| bump(counts, group, 1));
+                }
             }
             (Measure::FloatSum(source), State::FloatSums { sums, counts }) => {
                 source.read(block, buffers).ok_or_else(|| source.damaged())?;
@@ -227,7 +241,9 @@ impl Measure<'_> {
                         sum.add(f64::from_bits(bits.cast_unsigned()));
                     }
                 });
-                each(groups, valid, groups, |group, _| bump(counts, group, 1));
+                if source.has_nulls {
+                    each(groups, valid, groups, |group, _| bump(counts, group, 1));
+                }
             }
             (Measure::Smallest(coded) | Measure::Largest(coded) | Measure::Values(coded), state) => {
                 coded.read(block, &mut buffers.scratch, &mut buffers.codes)?;
@@ -271,11 +287,11 @@ impl State {
             State::Sums { sums, wraps, counts } => {
                 sums.resize(groups, 0);
                 wraps.resize(groups, 0);
-                counts.resize(groups, 0);
+                counts.resize(measure.counters(groups), 0);
             }
             State::FloatSums { sums, counts } => {
                 sums.resize(groups, FloatSum::default());
-                counts.resize(groups, 0);
+                counts.resize(measure.counters(groups), 0);
             }
             State::Codes(codes) => {
                 codes.resize(groups, if matches!(measure, Measure::Smallest(_)) { u128::MAX } else { 0 });

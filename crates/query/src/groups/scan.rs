@@ -14,8 +14,9 @@ use crate::scan::helpers::evaluate_parts;
 use crate::scan::selection::Selection;
 use crate::work_limit::WorkLimit;
 
-/// Combinations of codes up to which each has a number of its own.
-const NUMBERED_MAX: u128 = 1 << 16;
+/// Combinations of codes up to which each has a number of its own; where rows are many, up to the second.
+const NUMBERED_MAX: u64 = 1 << 16;
+const NUMBERED_OF_MANY_ROWS_MAX: u64 = 1 << 18;
 /// Rows whose groups are measured apart from those of other parts, and rows a group of them, at least.
 const PART_ROWS_MIN: u32 = 1 << 17;
 const PART_ROWS_PER_GROUP: u32 = 8;
@@ -62,8 +63,10 @@ pub(super) fn group_rows(
     work: &dyn WorkLimit,
 ) -> Result<Found, GroupError> {
     let combinations = plan.keys.iter().map(Coded::domain).fold(1u128, u128::saturating_mul);
-    match u32::try_from(combinations) {
-        Ok(groups) if combinations <= NUMBERED_MAX => numbered(plan, measures, rows, groups as usize, work),
+    let matches = rows.selection.map_or(rows.count.into(), Selection::count);
+    let most = matches.clamp(NUMBERED_MAX, NUMBERED_OF_MANY_ROWS_MAX);
+    match usize::try_from(combinations) {
+        Ok(groups) if combinations <= most.into() => numbered(plan, measures, rows, groups, work),
         _ => hashed(plan, measures, rows, work),
     }
 }
