@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table such as { groups = \"on\", min_group_rows = 10 }")]
 pub struct QueryOffer {
-    /// `groups = "on"` or `"off"`: whether questions with groups and aggregates are answered. Default: on.
+    /// `groups = "on"` or `"off"`: whether group queries are answered. Default: on.
     #[serde(deserialize_with = "on_or_off")]
     pub groups: bool,
     /// Rows that a group must have to be in an answer. Default: 0.

@@ -25,7 +25,7 @@ use crate::work_limit::WorkLimit;
 /// Estimated memory of a cell of an answer while its table is made.
 const CELL_BYTES: usize = 64;
 
-/// Some of the groups of a question, as the rows of a table: those of a page or stream, and the next one.
+/// Some of the groups of a group query, as the rows of a table: those of a page or stream, and the next one.
 #[derive(Debug)]
 pub struct GroupRows {
     table: Table,
@@ -40,7 +40,7 @@ pub struct GroupRows {
     left_out: u64,
 }
 
-/// Answers a question.
+/// Answers a group query.
 ///
 /// # Errors
 /// When there are too many groups, a sum has too many digits, the file is damaged, or the search is stopped.

@@ -1,4 +1,4 @@
-//! Plans a question against a schema: names to columns, operations to measures, and the columns of the answer.
+//! Plans a group query against a schema: names to columns, operations to measures, and the columns of the answer.
 
 use mercato_format::writer::{Column, ColumnValues, memory_table};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
@@ -24,7 +24,7 @@ const AVERAGE_DIGITS: u8 = 6;
 /// Largest scale of a decimal column.
 const SCALE_MAX: u8 = 76;
 
-/// A question, ready to be answered.
+/// A group query, ready to be answered.
 #[derive(Debug)]
 pub(crate) struct GroupPlan<'t> {
     pub(super) keys: Vec<Coded<'t>>,

@@ -1,7 +1,7 @@
-//! Groups of rows and aggregates of their values: the answer to a question, as a small table of its own in memory. So
+//! Groups of rows and aggregates of their values: the answer to a group query, as a small table of its own in memory. So
 //! everything behind it, from JSON to streams, works as for rows.
 //!
-//! `group_plan` checks a question against the schema. `scan` puts the rows into groups, whose `measure`s go by; `from_order`
+//! `group_plan` checks a group query against the schema. `scan` puts the rows into groups, whose `measure`s go by; `from_order`
 //! does without rows where a column's order knows. `answer` sorts the groups and makes the table.
 
 mod answer;
@@ -21,12 +21,12 @@ use mercato_format::FormatError;
 
 pub use answer::{GroupRows, count_groups, group};
 
-/// Limit of groups of a question.
+/// Limit of groups of a query.
 pub const GROUPS_MAX: u32 = 1_000_000;
-/// Limit of the memory of a question.
+/// Limit of the memory of a group query.
 pub const GROUP_MEMORY_BYTES_MAX: usize = 256 << 20;
 
-/// Why a question has no answer.
+/// Why a group query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
     /// The store file is damaged, or the search was stopped.

@@ -25,7 +25,7 @@ const PARTS_BYTES_MAX: usize = 64 << 20;
 /// Estimated memory of a group in the hash table.
 const HASHED_GROUP_BYTES: usize = 96;
 
-/// The rows of a question.
+/// The rows of a group query.
 pub(super) struct Rows<'s> {
     pub(super) count: u32,
     /// The rows that match the filter; nothing for all.

@@ -1,4 +1,4 @@
-//! The fields of a question: `groupBy`, `aggregates` and `having`. A column is only a name.
+//! The fields of a group query: `groupBy`, `aggregates` and `having`. A column is only a name.
 
 use crate::plan::literal::Decimal;
 use crate::request::filter::Expression;
@@ -16,7 +16,7 @@ const QUANTILE_DIGITS_MAX: u8 = 18;
 /// A quantile of 1 in units of its last digit.
 const QUANTILE_ONE: i128 = 10_i128.pow(QUANTILE_DIGITS_MAX as u32);
 
-/// A question: groups of rows and what is counted of each.
+/// A group query: groups of rows, and aggregates of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupRequest {
     pub(crate) keys: Vec<KeyRequest>,

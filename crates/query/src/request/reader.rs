@@ -137,7 +137,7 @@ impl Reader {
         (self.request, self.errors)
     }
 
-    /// The fault of a question whose fields do not go together.
+    /// The fault of a group query whose fields do not go together.
     fn check_groups(&self) -> Option<ValidationError> {
         let groups = self.request.groups.as_ref()?;
         if !self.request.columns.is_empty() {
@@ -154,7 +154,7 @@ impl Reader {
         groups.repeated_name()
     }
 
-    /// Reads a field of a question.
+    /// Reads a field of a group query.
     fn group_field(
         &mut self,
         name: &str,

@@ -128,7 +128,7 @@ impl<'q> CheckedQuery<'q> {
         }
     }
 
-    /// The refusal of a question that has no answer.
+    /// The refusal of a group query that has no answer.
     fn not_grouped(&self, error: GroupError) -> ApiError {
         let refusal = |message: String| ApiError::new(ErrorKind::Unprocessable, message);
         let fewer =

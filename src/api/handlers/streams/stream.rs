@@ -121,7 +121,7 @@ struct SetAside {
     /// All rows that match, where an index tells them or the request wants them counted. The head of a stream is sent before
     /// its rows are paid.
     total: Option<Count>,
-    /// The groups of a question: they are found before the head is sent.
+    /// The groups of a group query: they are found before the head is sent.
     groups: Option<GroupRows>,
 }
 
