@@ -7,6 +7,8 @@ use mercato_format::packed_numbers::PackedNumbers;
 pub(super) const BLOCK_ROWS: usize = 4096;
 /// A range is read and picked from where one row in so many is wanted.
 const PICKED_SHARE: usize = 4;
+/// A range is read and its other rows are passed over where one row in so many is wanted.
+const DENSE_SHARE: usize = 2;
 
 /// Rows in file order.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,14 @@ impl Block<'_> {
             Block::Rows(rows) => (0..0, *rows),
         };
         range.chain(rows.iter().copied())
+    }
+
+    /// The range around rows that are close together: reading the others too costs less than picking.
+    pub(super) fn dense_range(&self) -> Option<Block<'static>> {
+        let Block::Rows(rows) = self else { return None };
+        let (start, last) = (*rows.first()?, *rows.last()?);
+        let count = last.checked_sub(start)? as usize + 1;
+        (count <= rows.len().saturating_mul(DENSE_SHARE)).then_some(Block::Range { start, count })
     }
 
     /// The range to read instead of single rows.

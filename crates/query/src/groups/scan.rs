@@ -155,19 +155,27 @@ fn numbered(
 ) -> Result<Found, GroupError> {
     let wanted = u32::try_from(groups).unwrap_or(u32::MAX).saturating_mul(PART_ROWS_PER_GROUP);
     let part_rows = PART_ROWS_MIN.max(wanted);
+    // The number behind all groups is that of rows that do not match.
+    let none = u32::try_from(groups).unwrap_or(u32::MAX);
     let parts = rows.count.div_ceil(part_rows);
     let measure = |part: u32| -> Result<Part, GroupError> {
         let start = part.saturating_mul(part_rows);
-        let mut found = Part::new(measures, groups);
+        let mut found = Part::new(measures, groups + 1);
         let (mut buffers, mut numbers, mut codes) = (Buffers::default(), Vec::new(), Vec::new());
+        let mut masked = Vec::new();
         each_block(rows, start..start.saturating_add(part_rows).min(rows.count), work, |block| {
-            combine(&plan.keys, block, &mut buffers, &mut numbers, &mut codes)?;
-            found.add(measures, &numbers, block, &mut buffers)?;
+            let range = block.dense_range().unwrap_or(*block);
+            combine(&plan.keys, &range, &mut buffers, &mut numbers, &mut codes)?;
+            if let (Block::Range { start, .. }, Block::Rows(wanted)) = (range, block) {
+                mask(&numbers, start, wanted, none, &mut masked);
+                std::mem::swap(&mut numbers, &mut masked);
+            }
+            found.add(measures, &numbers, &range, &mut buffers)?;
             found.check_memory(0)
         })?;
         Ok(found)
     };
-    let mut all = Part::new(measures, groups);
+    let mut all = Part::new(measures, groups + 1);
     let states = all.states.iter().map(|state| state.memory_bytes_after(part_rows as usize));
     let part_bytes = states.sum::<usize>() + all.counts.len() * size_of::<u64>();
     let at_once = (PARTS_BYTES_MAX / part_bytes.max(1)).max(1);
@@ -182,13 +190,25 @@ fn numbered(
         }
         first += count;
     }
-    let numbers = (0..).zip(&all.counts);
+    let numbers = (0..none).zip(&all.counts);
     let groups = match plan.keys.is_empty() {
         // Without keys, no rows are a group too.
         true => vec![0],
         false => numbers.filter(|(_, count)| **count > 0).map(|(number, _)| number).collect(),
     };
     Ok(Found { groups, counts: all.counts, states: all.states, codes: GroupCodes::Numbered })
+}
+
+/// Replaces `masked` by the numbers of a range of rows, with `none` for rows that are not wanted.
+fn mask(numbers: &[u32], start: u32, wanted: &[u32], none: u32, masked: &mut Vec<u32>) {
+    masked.clear();
+    masked.resize(numbers.len(), none);
+    for row in wanted {
+        let at = row.wrapping_sub(start) as usize;
+        if let (Some(slot), Some(number)) = (masked.get_mut(at), numbers.get(at)) {
+            *slot = *number;
+        }
+    }
 }
 
 /// Makes one code of the codes of several keys.
