@@ -97,7 +97,12 @@ impl Table {
     /// # Errors
     /// As [`Table::open`], without the path.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Table, FormatError> {
-        Table::new(Bytes::Owned(bytes), true)
+        Table::of_memory(bytes, true)
+    }
+
+    /// A file in memory. Without row blocks, they can be made of its codes and numbers.
+    pub(crate) fn of_memory(bytes: Vec<u8>, with_blocks: bool) -> Result<Table, FormatError> {
+        Table::new(Bytes::Owned(bytes), with_blocks)
     }
 
     fn new(bytes: Bytes, with_blocks: bool) -> Result<Table, FormatError> {

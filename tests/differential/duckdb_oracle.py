@@ -2,7 +2,7 @@
 """Asks mercato and DuckDB the same random questions about the same Parquet files and compares every value, and the
 statistics of every column.
 
-    python duckdb_oracle.py --binaries target/debug [--queries 400] [--seed 1] [--rows 20000] [--only NUMBER]
+    python duckdb_oracle.py --binaries target/debug [--queries 400] [--group-queries 150] [--seed 1] [--rows 20000] [--only NUMBER]
 
 Rows, their order, `nextCursor`, `totalRows`, exact counts and whole cursor walks must agree, of current and of older versions,
 with NaN and with float32. Exit code 0 only if all do.
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import column_statistics
+from group_questions import GroupQuestion
 from questions import Query, Questioner, quoted, shortest_single, to_json
 from service import Number, Service
 from tables import EPOCH, Dataset, single, write_all
@@ -240,6 +241,27 @@ def differences(service: Service, oracles: list[Oracle], arguments: argparse.Nam
     return failed
 
 
+def group_differences(service: Service, oracles: list[Oracle], arguments: argparse.Namespace) -> int:
+    """Asks for groups and aggregates of the current versions. Returns the number of differences."""
+    failed = 0
+    current = [oracle for oracle in oracles if oracle.dataset.is_current]
+    for number in range(arguments.group_queries):
+        rng = random.Random(f"{arguments.seed} groups {number}")
+        oracle = rng.choice(current)
+        texts = oracle.dataset.sort_index == "all"
+        question = GroupQuestion(oracle.contents, oracle.questioner(rng), rng, texts)
+        sql = question.sql(oracle.table)
+        wanted = oracle.connection.execute(sql, question.query.parameters).fetchall()
+        difference = question.run(lambda body, slug=oracle.dataset.slug: service.query(slug, body), wanted)
+        if difference is not None:
+            failed += 1
+            print(f"\ndifference in groups {number} (seed {arguments.seed}) of {oracle.dataset.slug}: {difference}\n"
+                  f"  {to_json(question.body)}\nSQL: {sql}\n  parameters: {question.query.parameters}", flush=True)
+            if failed == DIFFERENCES_SHOWN_MAX:
+                break
+    return failed
+
+
 def statistics_differences(service: Service, oracles: list[Oracle]) -> int:
     """Compares the statistics of all columns. Returns the number of datasets that differ."""
     failed = 0
@@ -258,6 +280,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binaries", required=True, type=Path, help="folder of mercato and mercato-tools")
     parser.add_argument("--queries", type=int, default=400)
+    parser.add_argument("--group-queries", type=int, default=150, help="questions with groups and aggregates")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the random table; the order lines are eight times as many")
     parser.add_argument("--only", type=int, help="ask one question again")
@@ -272,7 +295,8 @@ def main() -> int:
         oracles = [Oracle(dataset, connection) for dataset in datasets]
         with service:
             failed = differences(service, oracles, arguments) + statistics_differences(service, oracles)
-    asked = (arguments.queries if arguments.only is None else 1) + len(oracles)
+            failed += group_differences(service, oracles, arguments)
+    asked = (arguments.queries if arguments.only is None else 1) + len(oracles) + arguments.group_queries
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(f"{asked - failed} passed, {failed} failed (seed {arguments.seed}, DuckDB {duckdb.__version__})")

@@ -9,6 +9,7 @@
 mod arrow;
 mod damage;
 mod floats;
+mod groups;
 mod naive;
 mod pagination;
 mod rendering;

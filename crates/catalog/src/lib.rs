@@ -35,6 +35,7 @@ pub use incoming::{Incoming, IncomingFile, Unpublished};
 pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
 pub use manifest::column_type::ColumnType;
 pub use manifest::provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
+pub use manifest::query_offer::QueryOffer;
 pub use manifest::source::{
     DateFormat, DateToken, DecimalMark, Delimiter, SourceOptions, TextEncoding, ThousandsMark,
 };

@@ -13,6 +13,7 @@ mod small_table;
 mod sort;
 mod spool;
 mod table_writer;
+mod target;
 mod temporary_file;
 mod texts;
 mod validity;
@@ -22,5 +23,5 @@ pub(crate) use postings::{TakeZone, build as build_postings};
 
 pub use builder::{BuildOptions, ColumnBuilder};
 pub use segment::{ColumnReport, ColumnSegment};
-pub use small_table::{Column, ColumnValues, temporary_table, write_table, write_table_and};
+pub use small_table::{Column, ColumnValues, memory_table, temporary_table, write_table, write_table_and};
 pub use table_writer::{TableMetadata, TableSummary, TableWriter};

@@ -59,14 +59,29 @@ pub fn write_table_and(
     columns: &[Column],
     derive: impl FnOnce(&mut TableWriter) -> Result<(), FormatError>,
 ) -> Result<TableSummary, FormatError> {
-    let metadata = TableMetadata { source_schema: String::new(), created_by: "mercato-format".into() };
-    let mut writer = TableWriter::create(target, metadata)?;
+    let mut writer = TableWriter::create(target, metadata())?;
+    let folder = target.parent().unwrap_or(Path::new("."));
+    let options = BuildOptions {
+        memory_budget_bytes: SMALL_BUDGET_BYTES,
+        spill_directory: folder.to_path_buf(),
+        sort_index: true,
+    };
+    append_all(&mut writer, columns, &options)?;
+    derive(&mut writer)?;
+    writer.commit(&|_| ())
+}
+
+fn metadata() -> TableMetadata {
+    TableMetadata { source_schema: String::new(), created_by: "mercato-format".into() }
+}
+
+fn append_all(
+    writer: &mut TableWriter,
+    columns: &[Column],
+    options: &BuildOptions,
+) -> Result<(), FormatError> {
     for column in columns {
-        let options = BuildOptions {
-            memory_budget_bytes: SMALL_BUDGET_BYTES,
-            spill_directory: target.parent().unwrap_or(Path::new(".")).to_path_buf(),
-            sort_index: column.sort_index,
-        };
+        let options = BuildOptions { sort_index: column.sort_index, ..options.clone() };
         let mut builder = ColumnBuilder::new(column.spec.clone(), options);
         match &column.values {
             ColumnValues::Integers(values) => builder.extend_integers(values.iter().copied())?,
@@ -77,8 +92,20 @@ pub fn write_table_and(
         }
         writer.append(builder.finish()?)?;
     }
-    derive(&mut writer)?;
-    writer.commit(&|_| ())
+    Ok(())
+}
+
+/// Makes a table in memory, without statistics. The caller bounds the values. Packed texts of more than 4 MiB are spilled to an
+/// unnamed temporary file.
+///
+/// # Errors
+/// The errors of [`ColumnBuilder`] and [`TableWriter`].
+pub fn memory_table(columns: &[Column]) -> Result<Table, FormatError> {
+    let folder = std::env::temp_dir();
+    let mut writer = TableWriter::in_memory(&folder.join("table.mcol"), metadata())?;
+    let options = BuildOptions { memory_budget_bytes: u64::MAX, spill_directory: folder, sort_index: true };
+    append_all(&mut writer, columns, &options)?;
+    writer.into_table()
 }
 
 /// Writes a table into a temporary folder and opens it. The file exists while the table is open.
@@ -90,4 +117,22 @@ pub fn temporary_table(columns: &[Column]) -> Result<Table, FormatError> {
     let path = folder.path().join("table.mcol");
     write_table(&path, columns)?;
     Table::open(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_in_memory_is_that_of_a_file() {
+        let texts = (0..3_000).map(|row| (row % 7 > 0).then(|| format!("text {row}"))).collect();
+        let columns = [
+            Column::new("id", ColumnKind::Integer, ColumnValues::Integers((0..3_000).map(Some).collect())),
+            Column::new("text", ColumnKind::Text, ColumnValues::Texts(texts)),
+        ];
+        let (in_memory, in_file) = (memory_table(&columns).unwrap(), temporary_table(&columns).unwrap());
+        assert_eq!(in_memory.fingerprint(), in_file.fingerprint());
+        in_memory.verify(&|_| ()).unwrap();
+        assert_eq!(memory_table(&[]).unwrap().row_count(), 0);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::{File, Permissions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Cursor, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,7 @@ use crate::verify::VerifyProgress;
 use crate::writer::blocks::{self, PendingTexts};
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
+use crate::writer::target::Target;
 use crate::writer::temporary_file;
 
 /// The metadata of the source.
@@ -45,9 +46,9 @@ pub struct TableSummary {
 
 /// Writes one store file. Dropped before [`TableWriter::commit`], it leaves nothing behind.
 pub struct TableWriter {
-    target: PathBuf,
+    path: PathBuf,
     replaces: bool,
-    file: NamedTempFile,
+    target: Target,
     metadata: TableMetadata,
     position: u64,
     rows: Option<u64>,
@@ -66,20 +67,29 @@ impl TableWriter {
     /// # Errors
     /// [`FormatError::Io`] when the folder cannot be written to, [`FormatError::LimitExceeded`] for a too long schema.
     pub fn create(target: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
+        let file = temporary_file::create(target).map_err(FormatError::io("create the file"))?;
+        TableWriter::new(target, Target::File(file), metadata)
+    }
+
+    /// A writer of a table that no file keeps. Long texts are spilled beside `path`.
+    pub(super) fn in_memory(path: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
+        TableWriter::new(path, Target::Memory(Cursor::default()), metadata)
+    }
+
+    fn new(path: &Path, mut target: Target, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
         limit("bytes of the source schema", metadata.source_schema.len(), SOURCE_SCHEMA_BYTES_MAX)?;
-        let mut file = temporary_file::create(target).map_err(FormatError::io("create the file"))?;
-        file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
+        target.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
         Ok(TableWriter {
-            target: target.to_path_buf(),
+            path: path.to_path_buf(),
             replaces: true,
-            file,
+            target,
             metadata,
             position: HEADER_SIZE as u64,
             rows: None,
             records: Vec::new(),
             blocks: Vec::new(),
             columns: Vec::new(),
-            texts: PendingTexts::new(folder_of(target)),
+            texts: PendingTexts::new(folder_of(path)),
             has_row_blocks: false,
             names: HashSet::new(),
         })
@@ -88,7 +98,7 @@ impl TableWriter {
     /// The temporary path of the file before [`TableWriter::commit`].
     #[must_use]
     pub fn temporary_path(&self) -> &Path {
-        self.file.path()
+        self.target.path()
     }
 
     /// Makes [`TableWriter::commit`] fail instead of replacing an existing target.
@@ -128,12 +138,12 @@ impl TableWriter {
         if std::mem::replace(&mut self.has_row_blocks, true) {
             return Ok(());
         }
-        let folder = folder_of(&self.target).to_path_buf();
+        let folder = folder_of(&self.path).to_path_buf();
         let texts = std::mem::replace(&mut self.texts, PendingTexts::new(&folder));
         let mut first = 0;
         while first < self.columns.len() {
             let write = |table: &Table| blocks::write(table, &texts, first, &folder);
-            let (next, groups) = self.read_file(Table::open_without_blocks, write)?;
+            let (next, groups) = self.read_file(false, write)?;
             for group in groups {
                 for section in &group.sections {
                     self.write_section(section, group.first)?;
@@ -154,24 +164,22 @@ impl TableWriter {
         read: impl FnOnce(&Table) -> Result<T, FormatError>,
     ) -> Result<T, FormatError> {
         self.write_row_blocks()?;
-        self.read_file(Table::open, read)
+        self.read_file(true, read)
     }
 
     fn read_file<T>(
         &mut self,
-        open: fn(&Path) -> Result<Table, FormatError>,
+        with_blocks: bool,
         read: impl FnOnce(&Table) -> Result<T, FormatError>,
     ) -> Result<T, FormatError> {
         let (position, records, blocks) = (self.position, self.records.len(), self.blocks.len());
         self.complete()?;
-        let outcome = read(&open(self.file.path())?)?;
+        let outcome = read(&self.target.open(with_blocks)?)?;
         // The table is closed, so no map covers the bytes that the next section overwrites.
         self.records.truncate(records);
         self.blocks.truncate(blocks);
         self.position = position;
-        let file = self.file.as_file_mut();
-        file.set_len(position).map_err(FormatError::io("cut the file"))?;
-        file.seek(SeekFrom::Start(position)).map_err(FormatError::io("go back in the file"))?;
+        self.target.cut(position)?;
         Ok(outcome)
     }
 
@@ -212,19 +220,9 @@ impl TableWriter {
     pub fn commit(mut self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<TableSummary, FormatError> {
         self.write_row_blocks()?;
         let header = self.complete()?;
-        let file = self.file.as_file_mut();
-        file.set_permissions(Permissions::from_mode(0o444))
-            .map_err(FormatError::io("set the file's mode"))?;
-        file.sync_all().map_err(FormatError::io("sync the file"))?;
-        Table::open(self.file.path())?.verify(progress)?;
-        let persisted = if self.replaces {
-            self.file.persist(&self.target)
-        } else {
-            self.file.persist_noclobber(&self.target)
-        };
-        persisted.map_err(|error| FormatError::io("rename the file")(error.error))?;
-        let folder = File::open(folder_of(&self.target)).map_err(FormatError::io("open the folder"))?;
-        folder.sync_all().map_err(FormatError::io("sync the folder"))?;
+        if let Target::File(file) = self.target {
+            publish(file, &self.path, self.replaces, progress)?;
+        }
         Ok(TableSummary {
             file_bytes: header.file_size,
             row_count: header.row_count,
@@ -232,13 +230,19 @@ impl TableWriter {
         })
     }
 
+    /// Completes a table in memory and opens it.
+    pub(super) fn into_table(mut self) -> Result<Table, FormatError> {
+        self.write_row_blocks()?;
+        self.complete()?;
+        self.target.into_table()
+    }
+
     /// Writes the sections after the columns, directory, trailer and header.
     fn complete(&mut self) -> Result<Header, FormatError> {
         self.write_file_sections()?;
         let header = self.write_directory()?;
-        let file = self.file.as_file_mut();
-        file.seek(SeekFrom::Start(0)).map_err(FormatError::io("write the header"))?;
-        file.write_all(&header.encode()).map_err(FormatError::io("write the header"))?;
+        self.target.seek(SeekFrom::Start(0)).map_err(FormatError::io("write the header"))?;
+        self.target.write_all(&header.encode()).map_err(FormatError::io("write the header"))?;
         Ok(header)
     }
 
@@ -246,10 +250,10 @@ impl TableWriter {
         self.pad()?;
         let offset = self.position;
         let mut hasher = BlockHasher::default();
-        let file = self.file.as_file_mut();
+        let target = &mut self.target;
         section.bytes.read(1, &mut |piece| {
             hasher.update(piece);
-            file.write_all(piece).map_err(FormatError::io("write a section"))
+            target.write_all(piece).map_err(FormatError::io("write a section"))
         })?;
         let len = section.bytes.len();
         self.position += len;
@@ -275,7 +279,7 @@ impl TableWriter {
         let aligned = self.position.next_multiple_of(SECTION_ALIGNMENT);
         let zeros = [0u8; SECTION_ALIGNMENT as usize];
         let padding = zeros.get(..usize::try_from(aligned - self.position).unwrap_or(0)).unwrap_or_default();
-        self.file.as_file_mut().write_all(padding).map_err(FormatError::io("write padding"))?;
+        self.target.write_all(padding).map_err(FormatError::io("write padding"))?;
         self.position = aligned;
         Ok(())
     }
@@ -300,7 +304,7 @@ impl TableWriter {
         items: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        let mut spool = Spool::new(u64::MAX, folder_of(&self.target));
+        let mut spool = Spool::new(u64::MAX, folder_of(&self.path));
         spool.push(bytes)?;
         self.write_section(&SectionData { kind, width, items, bytes: spool }, column)
     }
@@ -321,11 +325,28 @@ impl TableWriter {
             fingerprint: fingerprint(&directory),
             writer: self.metadata.created_by.clone(),
         };
-        let file = self.file.as_file_mut();
-        file.write_all(&directory).map_err(FormatError::io("write the directory"))?;
-        file.write_all(&header.encode_trailer()).map_err(FormatError::io("write the trailer"))?;
+        let target = &mut self.target;
+        target.write_all(&directory).map_err(FormatError::io("write the directory"))?;
+        target.write_all(&header.encode_trailer()).map_err(FormatError::io("write the trailer"))?;
         Ok(header)
     }
+}
+
+/// Syncs a complete file, verifies it through the reader, and renames it into place.
+fn publish(
+    mut file: NamedTempFile,
+    path: &Path,
+    replaces: bool,
+    progress: &(dyn Fn(VerifyProgress) + Sync),
+) -> Result<(), FormatError> {
+    let open = file.as_file_mut();
+    open.set_permissions(Permissions::from_mode(0o444)).map_err(FormatError::io("set the file's mode"))?;
+    open.sync_all().map_err(FormatError::io("sync the file"))?;
+    Table::open(file.path())?.verify(progress)?;
+    let persisted = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+    persisted.map_err(|error| FormatError::io("rename the file")(error.error))?;
+    let folder = File::open(folder_of(path)).map_err(FormatError::io("open the folder"))?;
+    folder.sync_all().map_err(FormatError::io("sync the folder"))
 }
 
 pub(crate) fn folder_of(path: &Path) -> &Path {

@@ -9,7 +9,9 @@ use mercato::limits::api::{
 use mercato_catalog::UPDATE_FREQUENCIES;
 use mercato_format::statistics::{BINS_MAX, FREQUENT_MAX};
 use mercato_ledger::limits::USAGE_DAYS_MAX;
-use mercato_query::{COLUMNS_NAMED_MAX, CONDITIONS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX};
+use mercato_query::{
+    AGGREGATES_MAX, COLUMNS_NAMED_MAX, CONDITIONS_MAX, GROUP_COLUMNS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX,
+};
 use mercato_search::limits::{RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX};
 use serde_json::Value;
 
@@ -88,6 +90,7 @@ fn bounds_schemas_by_constants_of_modules() {
     }
     let values = LIST_VALUES_MAX as u64;
     let single = [
+        ("Aggregates maxProperties", AGGREGATES_MAX as u64),
         ("ColumnStatistics.histogram.bins maxItems", BINS_MAX as u64),
         ("ColumnStatistics.topValues maxItems", FREQUENT_MAX as u64),
         ("Condition maxItems", values),
@@ -96,6 +99,7 @@ fn bounds_schemas_by_constants_of_modules() {
         ("DatasetList.limit maximum", LIST_LIMIT_MAX),
         ("Filter.$and maxItems", CONDITIONS_MAX as u64),
         ("Filter.$or maxItems", CONDITIONS_MAX as u64),
+        ("GroupBy maxItems", GROUP_COLUMNS_MAX as u64),
         ("Operators.in maxItems", values),
         ("Operators.nin maxItems", values),
         // The two ends of an interval.

@@ -45,6 +45,9 @@ fn check(schema: &'static Value, value: &Value, place: &str, found: &mut Vec<Str
             "minProperties" => {
                 value.as_object().is_none_or(|members| members.len() as u64 >= expected.as_u64().unwrap())
             }
+            "maxProperties" => {
+                value.as_object().is_none_or(|members| members.len() as u64 <= expected.as_u64().unwrap())
+            }
             other => {
                 assert!(REMARKS.contains(&other), "the check does not know the keyword {other}");
                 true

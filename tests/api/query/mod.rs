@@ -3,6 +3,7 @@
 mod counts;
 mod faults;
 mod formats;
+mod groups;
 mod idempotency;
 mod money;
 mod stream;

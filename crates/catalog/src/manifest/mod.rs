@@ -7,6 +7,7 @@ mod checks;
 pub(super) mod column_type;
 mod date_format;
 pub(super) mod provenance;
+pub(super) mod query_offer;
 pub(super) mod source;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::manifest::provenance::{
     CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
     check_frequency, check_text as check_line,
 };
+use crate::manifest::query_offer::QueryOffer;
 use crate::manifest::source::SourceOptions;
 use crate::slug::Slug;
 
@@ -135,6 +137,8 @@ pub struct Manifest {
     pub provenance: Provenance,
     /// The options of its text and Excel files.
     pub source: SourceOptions,
+    /// What is offered to queries.
+    pub query: QueryOffer,
     /// Column descriptions by name.
     pub columns: BTreeMap<String, ColumnNote>,
 }
@@ -188,6 +192,8 @@ struct TypedManifest {
     #[serde(default)]
     source: SourceOptions,
     #[serde(default)]
+    query: QueryOffer,
+    #[serde(default)]
     columns: BTreeMap<String, Spanned<ColumnNote>>,
 }
 
@@ -232,6 +238,7 @@ impl TypedManifest {
             description: check_text(self.description, DESCRIPTION_LENGTH_CHARS_MAX)?,
             provenance,
             source: self.source,
+            query: self.query,
             columns: check_columns(self.columns)?,
         })
     }

@@ -15,12 +15,15 @@ mod sort_order;
 
 use std::sync::Arc;
 
+use mercato_format::Table;
+
 pub(crate) use file_order::file_scan;
 pub(crate) use sort_order::index_scan;
 
 use crate::execute::costs::FEW_ROWS_MAX;
 use crate::execute::file_order::{cheaper_driver, in_file_order};
 use crate::execute::sort_order::sorted;
+use crate::groups::GroupRows;
 use crate::plan::matcher::{LeafMatcher, Node};
 use crate::plan::{PaginationMode, Plan, Start};
 use crate::scan::selection::Selection;
@@ -58,7 +61,7 @@ impl Selections for NoSelections {
 }
 
 /// One page of rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Page {
     /// Row numbers in the requested order.
     pub rows: Vec<u32>,
@@ -67,6 +70,16 @@ pub struct Page {
     /// The total of matching rows, if an index gives it or the request wants an exact count.
     pub total_rows: Option<u64>,
     pub mode: PaginationMode,
+    /// The groups whose rows these are; nothing for rows of the file.
+    pub groups: Option<Arc<GroupRows>>,
+}
+
+impl Page {
+    /// The table whose rows these are: that of the groups, or the queried one.
+    #[must_use]
+    pub fn table<'p>(&'p self, queried: &'p Table) -> &'p Table {
+        self.groups.as_deref().map_or(queried, GroupRows::table)
+    }
 }
 
 /// Executes a plan.
@@ -83,7 +96,7 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, Sea
         _ => None,
     };
     let total_rows = total_rows(plan, selections)?;
-    Ok(Page { rows, next_cursor, total_rows, mode: plan.mode() })
+    Ok(Page { rows, next_cursor, total_rows, mode: plan.mode(), groups: None })
 }
 
 /// The total of matching rows, if an index gives it or the request wants an exact count. Depends on the schema and the

@@ -6,13 +6,15 @@ pub(super) mod literal;
 pub(super) mod matcher;
 pub(super) mod position;
 pub(super) mod predicate;
-mod resolve;
+pub(super) mod resolve;
 pub(super) mod sort_support;
-mod sort_value;
+pub(super) mod sort_value;
 
 use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::groups::GroupRows;
+use crate::groups::group_plan::{GroupPlan, plan_groups};
 use crate::plan::matcher::Node;
 use crate::plan::position::Position;
 use crate::plan::predicate::Filter;
@@ -90,6 +92,10 @@ pub struct Plan<'t> {
     pub(crate) start: Start,
     pub(crate) limit: u64,
     pub(crate) counts_exactly: bool,
+    /// The groups that are wanted instead of the rows that match.
+    pub(crate) groups: Option<GroupPlan<'t>>,
+    /// The groups whose table this is.
+    cursors: Option<&'t GroupRows>,
     columns: Vec<usize>,
     query_hash: u64,
 }
@@ -107,8 +113,15 @@ pub fn plan<'t>(
     work: &'t dyn WorkLimit,
 ) -> Result<Plan<'t>, QueryError> {
     let mut errors = Vec::new();
-    let columns = keep(named_columns(request, table), &mut errors);
-    let sort = keep(sort_column(request, table).map_err(|error| vec![error]), &mut errors);
+    let groups = request.groups.as_ref();
+    let groups = groups.map(|groups| plan_groups(request, groups, table, work, &mut errors)).transpose()?;
+    let (columns, sort) = match &groups {
+        Some(groups) => (Some((0..groups.column_count()).collect()), None),
+        None => (
+            keep(named_columns(request, table), &mut errors),
+            keep(sort_column(request, table).map_err(|error| vec![error]), &mut errors),
+        ),
+    };
     let filter = match request.filters.as_ref().map(|filters| resolve(table, filters, work)) {
         None => Filter::All,
         Some(Ok(filter)) => filter,
@@ -124,7 +137,10 @@ pub fn plan<'t>(
     }
     let filter_text = request.filter_text();
     let sort = sort.flatten();
-    let query_hash = hash(identity, &filter_text, request, nan_moved(request, table, sort));
+    let mut query_hash = hash(identity, &filter_text, request, nan_moved(request, table, sort));
+    if let Some(groups) = &groups {
+        query_hash ^= xxh3_64(groups.canonical.as_bytes());
+    }
     let start = start(request, table, sort, query_hash).map_err(|error| QueryError::Invalid(vec![error]))?;
     Ok(Plan {
         table,
@@ -136,6 +152,8 @@ pub fn plan<'t>(
         start,
         limit: request.limit,
         counts_exactly: request.counts_exactly,
+        groups,
+        cursors: None,
         columns: columns.unwrap_or_default(),
         query_hash,
     })
@@ -238,6 +256,26 @@ fn start(
 }
 
 impl<'t> Plan<'t> {
+    /// All rows of a table of groups.
+    pub(crate) fn of_groups(groups: &'t GroupRows, work: &'t dyn WorkLimit) -> Plan<'t> {
+        let table = groups.table();
+        Plan {
+            table,
+            work,
+            filter: Node::All,
+            filter_text: String::new(),
+            sort: None,
+            direction: SortDirection::Ascending,
+            start: Start::Offset(0),
+            limit: groups.limit(),
+            counts_exactly: false,
+            groups: None,
+            cursors: Some(groups),
+            columns: (0..table.columns().len()).collect(),
+            query_hash: 0,
+        }
+    }
+
     #[must_use]
     pub fn table(&self) -> &'t Table {
         self.table
@@ -264,6 +302,25 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn is_unfiltered(&self) -> bool {
         self.filter_text.is_empty()
+    }
+
+    /// Whether the answer has groups in the place of rows.
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// What the answer is a view of: the filters in a canonical form, and the groups.
+    #[must_use]
+    pub fn view_text(&self) -> String {
+        match &self.groups {
+            Some(groups) => format!("{}\ngroups\n{}", self.filter_text, groups.canonical),
+            None => self.filter_text.clone(),
+        }
+    }
+
+    pub(crate) fn binding(&self) -> Binding {
+        Binding { fingerprint: self.table.fingerprint(), query: self.query_hash }
     }
 
     /// Rows that the request passes over; none behind a cursor.
@@ -313,11 +370,13 @@ impl<'t> Plan<'t> {
     /// # Errors
     /// [`FormatError::Corrupt`] when the row's sort value cannot be read.
     pub fn cursor_after(&self, row: u32) -> Result<String, FormatError> {
-        let binding = Binding { fingerprint: self.table.fingerprint(), query: self.query_hash };
+        if let Some(groups) = self.cursors {
+            return groups.cursor_after(row);
+        }
         let value = match self.sort {
             None => crate::request::filter::Scalar::Null,
             Some(column) => sort_value::sort_value(self.table, column, row)?,
         };
-        Ok(Cursor::new(value, row, binding).encode())
+        Ok(Cursor::new(value, row, self.binding()).encode())
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod cursor;
 pub(super) mod filter;
 mod filter_parser;
+pub(super) mod groups;
 mod json;
 mod reader;
 mod synonyms;
@@ -12,6 +13,7 @@ use mercato_format::Fingerprint;
 
 use crate::request::cursor::Cursor;
 use crate::request::filter::Expression;
+use crate::request::groups::GroupRequest;
 use crate::request::json::Json;
 use crate::request::reader::{Reader, for_parameter, json_texts, malformed};
 use crate::request::validation_error::{ValidationError, pointer_to};
@@ -51,6 +53,10 @@ pub struct QueryRequest {
     pub(crate) cursor: Option<Cursor>,
     pub(crate) version: Option<String>,
     pub(crate) counts_exactly: bool,
+    /// Groups of the rows instead of the rows.
+    pub(crate) groups: Option<GroupRequest>,
+    /// Rows that a group must have to be in the answer.
+    pub(crate) group_rows_min: u64,
     purpose: Purpose,
 }
 
@@ -121,6 +127,18 @@ impl QueryRequest {
     #[must_use]
     pub fn filter_text(&self) -> String {
         self.filters.as_ref().map_or_else(String::new, Expression::canonical)
+    }
+
+    /// Whether the answer has groups in the place of rows.
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// The same request without groups of fewer than so many rows.
+    #[must_use]
+    pub fn with_group_rows_min(self, group_rows_min: u64) -> QueryRequest {
+        QueryRequest { group_rows_min, ..self }
     }
 
     /// The requested number of rows.

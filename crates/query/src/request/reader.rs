@@ -3,6 +3,7 @@
 use crate::plan::literal;
 use crate::request::cursor::Cursor;
 use crate::request::filter_parser::parse_filters;
+use crate::request::groups::{read_aggregates, read_keys};
 use crate::request::json::Json;
 use crate::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
@@ -11,8 +12,20 @@ use mercato_base::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, 
 /// Limit of members in a body. Every member but the first of each field is an error, and errors have a lower limit.
 const MEMBERS_MAX: usize = 2 * VALIDATION_ERRORS_MAX;
 
-const FIELDS: [&str; 9] =
-    ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version", "count"];
+const FIELDS: [&str; 12] = [
+    "filters",
+    "columns",
+    "limit",
+    "offset",
+    "sortBy",
+    "sortDirection",
+    "cursor",
+    "version",
+    "count",
+    "groupBy",
+    "aggregates",
+    "having",
+];
 /// The field of an estimate with its purpose.
 const PURPOSE: &str = "for";
 /// The only field allowed beside the purpose `download`.
@@ -25,12 +38,14 @@ pub(super) struct Reader {
     stream_limit_max: Option<u64>,
     request: QueryRequest,
     pub(super) errors: Vec<ValidationError>,
+    /// Errors of `groupBy`, `aggregates` and `having` among them.
+    group_errors: usize,
 }
 
 impl Reader {
     pub(super) fn new(limit_max: u64) -> Reader {
         let request = QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() };
-        Reader { limit_max, stream_limit_max: None, request, errors: Vec::new() }
+        Reader { limit_max, stream_limit_max: None, request, errors: Vec::new(), group_errors: 0 }
     }
 
     pub(super) fn for_estimate(page_limit_max: u64, stream_limit_max: u64) -> Reader {
@@ -110,9 +125,53 @@ impl Reader {
     }
 
     pub(super) fn end(mut self) -> (QueryRequest, Vec<ValidationError>) {
+        if let Some(fault) = self.check_groups() {
+            self.errors.push(fault);
+            self.group_errors += 1;
+        }
+        if let Some(groups) = &mut self.request.groups {
+            groups.is_sound = self.group_errors == 0;
+        }
         self.request.cursor = self.request.cursor.filter(|_| self.errors.is_empty());
         self.errors.truncate(VALIDATION_ERRORS_MAX);
         (self.request, self.errors)
+    }
+
+    /// The fault of a group query whose fields do not go together.
+    fn check_groups(&self) -> Option<ValidationError> {
+        let groups = self.request.groups.as_ref()?;
+        if !self.request.columns.is_empty() {
+            let message = "an answer of groups has the columns of `groupBy` and `aggregates`";
+            let hint = "leave `columns` out, or `groupBy` and `aggregates`";
+            return Some(ValidationError::new(Reason::FieldNotApplicable, "/columns", message, hint));
+        }
+        if self.group_errors == 0 && groups.keys.is_empty() && groups.aggregates.is_empty() {
+            let pointer = if groups.having.is_some() { "/having" } else { "/groupBy" };
+            let message = "expected columns to group by or aggregates, found none";
+            let hint = "name a column in `groupBy`, or send {\"rows\": {\"op\": \"count\"}} as `aggregates`";
+            return Some(ValidationError::new(Reason::FieldNotApplicable, pointer, message, hint));
+        }
+        groups.repeated_name()
+    }
+
+    /// Reads a field of a group query.
+    fn group_field(
+        &mut self,
+        name: &str,
+        pointer: &str,
+        value: Json<'_>,
+    ) -> Result<(), Vec<ValidationError>> {
+        let groups = self.request.groups.get_or_insert_default();
+        let read = match name {
+            "groupBy" => read_keys(pointer, value).map(|keys| groups.keys = keys),
+            "aggregates" => read_aggregates(pointer, value).map(|found| groups.aggregates = found),
+            _ => {
+                let (having, errors) = parse_filters(pointer, value);
+                groups.having = having;
+                if errors.is_empty() { Ok(()) } else { Err(errors) }
+            }
+        };
+        read.inspect_err(|errors| self.group_errors += errors.len())
     }
 
     fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<ValidationError>> {
@@ -126,6 +185,7 @@ impl Reader {
                 }
             }
             "columns" => self.request.columns = column_names(pointer, value)?,
+            "groupBy" | "aggregates" | "having" => self.group_field(name, pointer, value)?,
             "limit" => self.request.limit = integer(pointer, value, 1, self.limit_max).map_err(one)?,
             "offset" => self.request.offset = integer(pointer, value, 0, u64::MAX).map_err(one)?,
             "sortBy" => {
@@ -228,9 +288,9 @@ fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Valid
 pub(super) fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
     let json_text = |name: &str, value: &str| match name {
-        "filters" => value.to_owned(),
-        "columns" if value.trim_start().starts_with('[') => value.to_owned(),
-        "columns" => {
+        "filters" | "aggregates" | "having" => value.to_owned(),
+        "columns" | "groupBy" if value.trim_start().starts_with('[') => value.to_owned(),
+        "columns" | "groupBy" => {
             let names: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
             serde_json::to_string(&names).unwrap_or_default()
         }

@@ -38,7 +38,7 @@ impl Drop for Helpers {
 
 /// Evaluates the parts `0..count` on this thread and on free helpers, and returns the results in order. After an error no
 /// thread begins another part.
-pub(super) fn evaluate_parts<T: Send, E: Send>(
+pub(crate) fn evaluate_parts<T: Send, E: Send>(
     count: usize,
     evaluate: impl Fn(usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {

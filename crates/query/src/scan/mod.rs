@@ -2,7 +2,7 @@
 //! keep the first of them or all.
 
 pub(super) mod file_scan;
-mod helpers;
+pub(super) mod helpers;
 pub(super) mod index_scan;
 mod probe;
 pub(super) mod selection;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::api::handlers::query::page_answer::{content_type, write_rows};
 use crate::limits::api::SAMPLE_ROW_COUNT_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
-use mercato_query::render::{Format, Output, RenderNotes, render_rows};
+use mercato_query::render::{Format, Labels, Output, RenderNotes, render_rows};
 use mercato_web::{Response, ResponseBuffer};
 
 const ROOM_BYTES: usize = 32 * 1024;
@@ -22,7 +22,9 @@ pub(super) fn answer(
     let returned = u32::try_from(rows.len()).unwrap_or(SAMPLE_ROW_COUNT_MAX);
     if output != Output::Text(Format::Json) {
         let mut buffer = ResponseBuffer::with_capacity(ROOM_BYTES);
-        let notes = write_rows(output, slug, version, &columns, &rows, buffer.sink())?;
+        let number = version.version.to_string();
+        let labels = Labels { dataset: slug, version: &number };
+        let notes = write_rows(output, labels, table, &columns, &rows, buffer.sink())?;
         let response = Response::raw(content_type(output), buffer)
             .with_header("X-Rows-Returned", returned.to_string())
             .with_header("X-Total-Rows", table.row_count().to_string());

@@ -32,7 +32,16 @@ pub struct SchemaDocument {
     required: Vec<String>,
     additional_properties: bool,
     version: String,
+    query: Offered,
     columns: Vec<ColumnLine>,
+}
+
+/// What the publisher offers to queries.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Offered {
+    groups: &'static str,
+    min_group_rows: u32,
 }
 
 /// One property of the JSON Schema.
@@ -119,6 +128,10 @@ pub fn document(
         properties,
         additional_properties: false,
         version: version.version.to_string(),
+        query: Offered {
+            groups: dataset.manifest.query.groups_word(),
+            min_group_rows: dataset.manifest.query.min_group_rows,
+        },
         columns: lines,
     })
 }

@@ -7,8 +7,8 @@ use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::COUNT_TOLD_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
 use mercato_ledger::{Receipt, ViewRows, Viewed};
-use mercato_query::{Count, Page, Plan, QueryRequest, SearchError};
-use mercato_web::ApiError;
+use mercato_query::{Count, GROUPS_MAX, GroupError, GroupRows, Page, Plan, QueryRequest, SearchError};
+use mercato_web::{ApiError, ErrorKind};
 
 /// A query with its plan. A version whose file turns out damaged is taken out of service.
 pub struct CheckedQuery<'q> {
@@ -52,18 +52,32 @@ impl<'q> CheckedQuery<'q> {
 
     /// Rows of the view that the query is of: of this version, with these filters.
     pub fn viewed(&self, rows: ViewRows) -> Viewed {
-        viewed(self.slug, self.version, self.plan.filter_text(), rows)
+        viewed(self.slug, self.version, &self.plan.view_text(), rows)
     }
 
     /// The rows of one page.
     pub fn page(&self) -> Result<Page, ApiError> {
+        if self.plan.is_grouped() {
+            return self.groups()?.into_page().map_err(|error| self.damaged(&error));
+        }
         mercato_query::execute(&self.plan, self.app.selections.as_ref()).map_err(|error| self.failed(error))
+    }
+
+    /// The groups of one page or stream.
+    pub fn groups(&self) -> Result<GroupRows, ApiError> {
+        mercato_query::group(&self.plan, self.app.selections.as_ref())
+            .map_err(|error| self.not_grouped(error))
     }
 
     /// Rows that a query or a stream would return, as far as an answer tells them that costs nothing.
     pub fn told_rows(&self) -> Result<ToldRows, ApiError> {
-        let counted = mercato_query::count_rows(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref());
-        let counted = counted.map_err(|error| self.failed(error))?;
+        let (plan, selections) = (&self.plan, self.app.selections.as_ref());
+        let counted = match plan.is_grouped() {
+            true => mercato_query::count_groups(plan, COUNT_TOLD_MAX, selections)
+                .map_err(|error| self.not_grouped(error))?,
+            false => mercato_query::count_rows(plan, COUNT_TOLD_MAX, selections)
+                .map_err(|error| self.failed(error))?,
+        };
         let at_most = counted.exact().unwrap_or_else(|| self.rows_at_most());
         Ok(ToldRows { at_most, at_least: counted.at_least() })
     }
@@ -82,7 +96,7 @@ impl<'q> CheckedQuery<'q> {
 
     /// The total of a page, which only credits make exact beyond what is told for nothing.
     pub fn total_of(&self, page: &Page, receipt: &Receipt) -> Option<Count> {
-        let is_exact = receipt.charged > 0 || self.plan.is_unfiltered();
+        let is_exact = receipt.charged > 0 || self.is_public();
         let most = if is_exact { u64::MAX } else { COUNT_TOLD_MAX };
         page.total_rows.map(|total| Count::up_to(total, most))
     }
@@ -92,12 +106,17 @@ impl<'q> CheckedQuery<'q> {
     pub fn rows_behind_told(&self) -> Option<u64> {
         let (offset, limit) = (self.plan.offset(), self.plan.limit());
         let is_behind = offset > 0 && offset.saturating_add(limit) > COUNT_TOLD_MAX;
-        (is_behind && !self.plan.is_unfiltered()).then(|| self.rows_at_most())
+        (is_behind && !self.is_public()).then(|| self.rows_at_most())
     }
 
-    /// The most rows that the request can have, whatever its filters.
+    /// Whether the number of rows is public. That of groups is not.
+    fn is_public(&self) -> bool {
+        self.plan.is_unfiltered() && !self.plan.is_grouped()
+    }
+
+    /// The most rows that the request can have, whatever its filters. No rows are a group too.
     pub fn rows_at_most(&self) -> u64 {
-        let rows = u64::from(self.plan.table().row_count());
+        let rows = u64::from(self.plan.table().row_count()).max(u64::from(self.plan.is_grouped()));
         rows.saturating_sub(self.plan.offset()).min(self.plan.limit())
     }
 
@@ -106,6 +125,27 @@ impl<'q> CheckedQuery<'q> {
         match error {
             SearchError::Format(error) => self.damaged(&error),
             SearchError::Stopped(stop) => self.work.refusal(stop),
+        }
+    }
+
+    /// The refusal of a group query that has no answer.
+    fn not_grouped(&self, error: GroupError) -> ApiError {
+        let refusal = |message: String| ApiError::new(ErrorKind::Unprocessable, message);
+        let fewer =
+            "narrow the filters, group by fewer columns or longer periods, or ask for fewer aggregates";
+        match error {
+            GroupError::Search(error) => self.failed(error),
+            GroupError::Overflow(name) => {
+                refusal(format!("aggregates/{name}: the exact result has more than 38 digits"))
+                    .with_reason("OVERFLOW", "narrow the filters or the groups, or leave the aggregate out")
+                    .with_fact("aggregate", name)
+            }
+            error @ GroupError::TooManyGroups => refusal(format!("groupBy: {error}"))
+                .with_reason("TOO_MANY_GROUPS", fewer)
+                .with_fact("limit", GROUPS_MAX),
+            error @ GroupError::TooMuchMemory => {
+                refusal(format!("groupBy: {error}")).with_reason("TOO_MANY_GROUPS", fewer)
+            }
         }
     }
 

@@ -92,11 +92,12 @@ fn answer(
     }
     let Sold { printed, total, rows, receipt, durable } = offer
         .sell(|version, columns, page| page_answer::render(format, dataset.slug(), version, columns, page))?;
-    let (notes, response) = (printed.notes, printed.finish(total));
+    let (notes, left_out, response) = (printed.notes, printed.groups_left_out, printed.finish(total));
     request.context.log.rows = Some(rows);
     request.context.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &claimed.version);
     let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
+    let response = page_answer::with_left_out(response, left_out);
     Ok(page_answer::with_notes(response, &notes).when(Charged(durable)))
 }
 

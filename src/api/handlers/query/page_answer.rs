@@ -1,9 +1,11 @@
 //! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON, Arrow and Excel with headers.
 
-use mercato_base::words::counted;
+use mercato_base::words::{counted, grouped};
 use mercato_catalog::{DatasetVersion, FormatError, Table};
-use mercato_query::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx};
-use mercato_query::{Count, Page, PaginationMode};
+use mercato_query::render::{
+    ArrowEncoder, Format, Labels, Output, RenderNotes, render_arrow, render_rows, render_xlsx,
+};
+use mercato_query::{Count, GroupRows, Page, PaginationMode};
 use mercato_web::{Response, ResponseBuffer};
 
 /// Estimated bytes of a cell without its column name, to reserve memory before rendering.
@@ -21,6 +23,8 @@ pub struct Rendered {
     buffer: ResponseBuffer,
     /// Notes for the client on the rows.
     pub notes: RenderNotes,
+    /// Groups with too few rows.
+    pub groups_left_out: u64,
     rows: usize,
     next_cursor: Option<String>,
     mode: PaginationMode,
@@ -34,7 +38,7 @@ pub fn render(
     columns: &[usize],
     page: &Page,
 ) -> Result<Rendered, FormatError> {
-    let table = &version.table;
+    let table = page.table(&version.table);
     let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
     let is_json = output == Output::Text(Format::Json);
     let mut buffer = match is_json {
@@ -44,9 +48,18 @@ pub fn render(
     if is_json {
         buffer.sink().extend_from_slice(br#"{"results":"#);
     }
-    let notes = write_rows(output, slug, version, columns, &page.rows, buffer.sink())?;
+    let number = version.version.to_string();
+    let labels = Labels { dataset: slug, version: &number };
+    let notes = match (output, &page.groups) {
+        // Pages of groups have dictionaries of their own, so their types would differ.
+        (Output::Arrow, Some(_)) => ArrowEncoder::without_dictionaries(table, labels)?
+            .write(&page.rows, buffer.sink())
+            .map(|()| RenderNotes::default())?,
+        _ => write_rows(output, labels, table, columns, &page.rows, buffer.sink())?,
+    };
+    let groups_left_out = page.groups.as_deref().map_or(0, GroupRows::left_out);
     let (rows, next_cursor, mode) = (page.rows.len(), page.next_cursor.clone(), page.mode);
-    Ok(Rendered { output, buffer, notes, rows, next_cursor, mode })
+    Ok(Rendered { output, buffer, notes, groups_left_out, rows, next_cursor, mode })
 }
 
 impl Rendered {
@@ -105,23 +118,16 @@ pub fn with_total(response: Response, total: Option<Count>) -> Response {
 /// Appends rows without an envelope.
 pub fn write_rows(
     output: Output,
-    slug: &str,
-    version: &DatasetVersion,
+    labels: Labels<'_>,
+    table: &Table,
     columns: &[usize],
     rows: &[u32],
     out: &mut Vec<u8>,
 ) -> Result<RenderNotes, FormatError> {
     match output {
-        Output::Text(format) => render_rows(format, &version.table, columns, rows, out),
-        Output::Arrow => {
-            let number = version.version.to_string();
-            render_arrow(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)?;
-            Ok(RenderNotes::default())
-        }
-        Output::Xlsx => {
-            let number = version.version.to_string();
-            render_xlsx(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)
-        }
+        Output::Text(format) => render_rows(format, table, columns, rows, out),
+        Output::Arrow => render_arrow(table, columns, rows, labels, out).map(|()| RenderNotes::default()),
+        Output::Xlsx => render_xlsx(table, columns, rows, labels, out),
     }
 }
 
@@ -156,6 +162,17 @@ pub fn with_notes(response: Response, notes: &RenderNotes) -> Response {
     match non_finite_warning(notes) {
         Some(warning) => response.with_warning(warning),
         None => response,
+    }
+}
+
+/// Warns of groups that have too few rows for the seller.
+pub fn with_left_out(response: Response, groups: u64) -> Response {
+    match groups {
+        0 => response,
+        groups => response.with_warning(format!(
+            "{} left out, because the seller offers only groups with more rows",
+            if groups == 1 { "1 group was".to_owned() } else { format!("{} groups were", grouped(groups)) }
+        )),
     }
 }
 

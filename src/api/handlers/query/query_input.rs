@@ -118,8 +118,15 @@ impl Asked {
 
     /// The sound request; of a faulty one the faults, also those that only the columns of the dataset show.
     pub fn or_all_faults(self, dataset: &Dataset, work: &ProcessorLimit) -> Result<QueryRequest, ApiError> {
+        let query = &dataset.manifest.query;
+        let (Self::Sound(request) | Self::Faulty(_, request)) = &self;
+        if request.is_grouped() && !query.groups {
+            let message = format!("the seller of `{}` offers no groups and aggregates", dataset.slug());
+            let hint = "leave `groupBy`, `aggregates` and `having` out, and query rows";
+            return Err(ApiError::new(ErrorKind::Forbidden, message).with_reason("GROUPS_OFF", hint));
+        }
         match self {
-            Self::Sound(request) => Ok(request),
+            Self::Sound(request) => Ok(request.with_group_rows_min(query.min_group_rows.into())),
             Self::Faulty(mut faults, rest) => {
                 let version = rest.version().map(|name| dataset_version::named(dataset, name, "/version"));
                 let version = version.unwrap_or(Ok(&dataset.current)).unwrap_or_else(|fault| {

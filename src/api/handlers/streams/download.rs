@@ -322,6 +322,7 @@ impl File<'_> {
             slug: self.slug.to_owned(),
             version: self.version.clone(),
             asked: QueryRequest::of_rows(download.charge.rows),
+            groups: None,
             output,
             summary: false,
             passed_over: 0,

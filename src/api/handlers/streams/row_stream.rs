@@ -20,7 +20,7 @@ use mercato_query::render::{
     ArrowEncoder, BatchEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowMark, RowWriter,
     XlsxEncoder,
 };
-use mercato_query::{Plan, QueryError, QueryRequest, RowStream, SearchError};
+use mercato_query::{GroupRows, Plan, QueryError, QueryRequest, RowStream, SearchError};
 use mercato_web::{ChunkSink, Response, StreamBody, StreamEnd, standalone_envelope};
 
 /// Rows of a unit of a stream at most.
@@ -36,6 +36,8 @@ pub(super) struct RowEvents {
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
     pub(super) asked: QueryRequest,
+    /// The groups that are streamed; nothing for rows.
+    pub(super) groups: Option<GroupRows>,
     pub(super) output: Output,
     /// Whether the body ends with a summary, for clients that see neither comments nor trailers.
     pub(super) summary: bool,
@@ -62,16 +64,8 @@ impl StreamBody for RowEvents {
 
 impl RowEvents {
     fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Sent, Break> {
-        let table = &self.version.table;
         self.work.renew();
-        let plan =
-            mercato_query::plan(&self.asked, table, &self.slug, &self.work).map_err(|error| match error {
-                QueryError::Format(error) => error.into(),
-                QueryError::Stopped(stop) => SearchError::from(stop).into(),
-                QueryError::Invalid(_) => {
-                    Break::Damaged("a request that was planned cannot be planned again".to_owned())
-                }
-            })?;
+        let plan = self.plan()?;
         let speaks = self.output == Output::Text(Format::Sse);
         let mut line = Line { sink, speaks, silence: Silence::new() };
         let printer = self.begin_rows(&plan, &mut line)?;
@@ -101,6 +95,20 @@ impl RowEvents {
         Ok(Sent { passed, next_cursor, tail })
     }
 
+    fn plan(&self) -> Result<Plan<'_>, Break> {
+        if let Some(groups) = &self.groups {
+            return Ok(groups.plan(&self.work));
+        }
+        let plan = mercato_query::plan(&self.asked, &self.version.table, &self.slug, &self.work);
+        plan.map_err(|error| match error {
+            QueryError::Format(error) => error.into(),
+            QueryError::Stopped(stop) => SearchError::from(stop).into(),
+            QueryError::Invalid(_) => {
+                Break::Damaged("a request that was planned cannot be planned again".to_owned())
+            }
+        })
+    }
+
     /// Sends what stands before the rows, and gives what encodes them.
     fn begin_rows<'t>(&self, plan: &Plan<'t>, line: &mut Line<'_, '_>) -> Result<Printer<'t>, Break> {
         let mut head = Vec::new();
@@ -114,6 +122,9 @@ impl RowEvents {
                     line.send(&head)?;
                 }
                 return Ok(Printer::Text(format, Arc::default()));
+            }
+            Output::Arrow if self.groups.is_some() => {
+                Arc::new(ArrowEncoder::without_dictionaries(table, labels)?)
             }
             Output::Arrow => Arc::new(ArrowEncoder::new(table, columns, labels, plan.limit())?),
             Output::Xlsx => Arc::new(XlsxEncoder::new(table, columns, labels)?),

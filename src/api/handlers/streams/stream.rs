@@ -7,7 +7,9 @@ use crate::api::handlers::catalog::dataset_answer::find_for_key;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::credits_warning::with_credits_warning;
-use crate::api::handlers::query::page_answer::{ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE, content_type, with_total};
+use crate::api::handlers::query::page_answer::{
+    ARROW_MEDIA_TYPE, XLSX_MEDIA_TYPE, content_type, with_left_out, with_total,
+};
 use crate::api::handlers::query::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, refuse};
 use crate::api::handlers::query::sale::Buyer;
 use crate::api::handlers::query::uncharged;
@@ -15,12 +17,12 @@ use crate::api::handlers::streams::row_stream::RowEvents;
 use crate::api::handlers::streams::stream_end::TRAILERS;
 use crate::api::processor_limit::ProcessorLimit;
 use crate::api::route::{Guard, Route, Work};
-use crate::limits::api::STREAM_LIMIT_MAX;
+use crate::limits::api::{COUNT_TOLD_MAX, STREAM_LIMIT_MAX};
 use mercato_base::words::placed;
 use mercato_catalog::Dataset;
 use mercato_ledger::{Reservation, Spending, ViewRows};
 use mercato_query::render::{Format, Output};
-use mercato_query::{Count, QueryRequest};
+use mercato_query::{Count, GroupRows, QueryRequest};
 use mercato_web::{
     ApiError, ErrorKind, Method, Response, ValidationErrorBody, choose,
     coding::{self, Coding},
@@ -80,7 +82,8 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let claimed = claim(app, buyer, &dataset, version, Wanted::Stream, &wanted)?;
     let claimed = claimed.resumed_behind(passed_over)?;
     let set_aside = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked, &work).map_err(of_header)?;
-    let SetAside { reservation, total } = set_aside;
+    let SetAside { reservation, total, groups } = set_aside;
+    let left_out = groups.as_ref().map_or(0, GroupRows::left_out);
     let (is_replayed, reserved, remaining) =
         (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
     let caps = reservation.caps().to_vec();
@@ -91,6 +94,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         slug: dataset.slug().to_owned(),
         version,
         asked,
+        groups,
         output,
         summary,
         passed_over,
@@ -108,7 +112,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         .with_header("X-Accel-Buffering", "no")
         .with_header("Vary", "Accept");
     let response = with_credits_warning(app, response, buyer.account, &caps, remaining);
-    Ok(with_total(response, total))
+    Ok(with_total(with_left_out(response, left_out), total))
 }
 
 /// The reservation of a stream that can begin.
@@ -117,6 +121,8 @@ struct SetAside {
     /// All rows that match, where an index tells them or the request wants them counted. The head of a stream is sent before
     /// its rows are paid.
     total: Option<Count>,
+    /// The groups of a group query: they are found before the head is sent.
+    groups: Option<GroupRows>,
 }
 
 impl SetAside {
@@ -136,6 +142,16 @@ impl SetAside {
         if !claimed.is_paid {
             buyer.refuse_poor(app, &query, claimed)?;
         }
+        let free_queries = app.ledger.free_plan().queries_for(limit);
+        if query.plan().is_grouped() {
+            let groups = query.groups()?;
+            let view =
+                buyer.view_of(app, query.viewed(ViewRows::Some), groups.count()).map_err(from_books)?;
+            let charge = buyer.charge(groups.count(), free_queries, slug, claimed, view);
+            let reservation = app.ledger.reserve(&charge).map_err(from_books)?;
+            let total = Some(Count::up_to(groups.total(), COUNT_TOLD_MAX));
+            return Ok(Self { reservation, total, groups: Some(groups) });
+        }
         let total = query.told_total()?;
         let known = total.and_then(Count::exact).unwrap_or(u64::MAX).saturating_sub(query.plan().offset());
         let most = query.rows_at_most().min(known);
@@ -145,7 +161,6 @@ impl SetAside {
         } else {
             query.told_rows()?.at_most
         };
-        let free_queries = app.ledger.free_plan().queries_for(limit);
         // The whole view, if its rows cannot be more than the limit.
         let matches = known.min(query.plan().table().row_count().into());
         let is_whole = query.plan().is_from_start() && matches <= limit;
@@ -153,7 +168,7 @@ impl SetAside {
         let view = buyer.view_of(app, query.viewed(of_view), rows).map_err(from_books)?;
         let reservation =
             app.ledger.reserve(&buyer.charge(rows, free_queries, slug, claimed, view)).map_err(from_books)?;
-        Ok(Self { reservation, total })
+        Ok(Self { reservation, total, groups: None })
     }
 }
 
@@ -169,12 +184,14 @@ pub fn stream_rows(
     let asked = Asked::json(body, STREAM_LIMIT_MAX).or_all_faults(dataset, &work)?;
     let version = dataset_version::of_query(dataset, &asked, buyer.at, &work)?;
     let claimed = claim(app, buyer, dataset, version, Wanted::Stream, body)?;
-    let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
+    let SetAside { reservation, groups, .. } =
+        SetAside::of(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
         version: claimed.version,
         asked,
+        groups,
         output,
         summary: false,
         passed_over: 0,

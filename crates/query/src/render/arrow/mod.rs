@@ -80,7 +80,8 @@ impl<'t> ArrowEncoder<'t> {
         Ok(ArrowEncoder { table, columns, schema: Arc::new(schema), keys: Arc::new(keys), row_bytes })
     }
 
-    /// An encoder for all columns without dictionaries, for files that compress repeated texts themselves.
+    /// An encoder for all columns without dictionaries: for files that compress repeated texts themselves, and for tables
+    /// that are one of several pages.
     ///
     /// # Errors
     /// As [`ArrowEncoder::new`].
@@ -108,6 +109,21 @@ impl<'t> ArrowEncoder<'t> {
             column.keep_entries_of(rows).ok_or_else(|| table.damaged(column.number()))?;
         }
         Ok(encoder)
+    }
+
+    /// Appends rows as a complete stream.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged.
+    pub fn write(&self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
+        self.begin(out)?;
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let done = self.batch(rest, 0, out)?;
+            rest = rest.get(done..).unwrap_or_default();
+        }
+        self.end(out);
+        Ok(())
     }
 
     /// The schema that readers see.
@@ -208,13 +224,5 @@ pub fn render_arrow(
     labels: Labels<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), FormatError> {
-    let encoder = ArrowEncoder::for_rows(table, columns, labels, rows)?;
-    encoder.begin(out)?;
-    let mut rest = rows;
-    while !rest.is_empty() {
-        let done = encoder.batch(rest, 0, out)?;
-        rest = rest.get(done..).unwrap_or_default();
-    }
-    encoder.end(out);
-    Ok(())
+    ArrowEncoder::for_rows(table, columns, labels, rows)?.write(rows, out)
 }

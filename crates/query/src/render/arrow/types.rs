@@ -75,7 +75,8 @@ impl DictionaryRoom {
     /// Whether the dictionary is sent. Takes its room.
     fn takes(&mut self, dictionary: &Dictionary<'_>) -> bool {
         let bytes = dictionary.json.bytes().len();
-        let fits = dictionary.entries <= ARROW_DICTIONARY_ENTRIES_MAX
+        let fits = self.bytes > 0
+            && dictionary.entries <= ARROW_DICTIONARY_ENTRIES_MAX
             && u64::from(dictionary.entries) <= self.rows_max
             && bytes <= ARROW_DICTIONARY_BYTES_MAX.min(self.bytes);
         if fits {
