@@ -20,7 +20,7 @@ from tests.fake import data
 ROOT = Path(__file__).parent.parent.parent.parent
 DOCUMENT = ROOT / "src" / "api" / "openapi" / "openapi.json"
 FACES = [(mercato.Client, mercato.AsyncClient), (mercato.Dataset, mercato.AsyncDataset),
-         (mercato.Query, mercato.AsyncQuery)]
+         (mercato.GroupBy, mercato.AsyncGroupBy), (mercato.Query, mercato.AsyncQuery)]
 ONLY_BLOCKING = {
     "scan": "polars calls its sources from threads of its own, which block",
     "filesystem": "readers of files block",
@@ -40,6 +40,9 @@ NO_PARAMETER = {
     "count": "`count()` and `cost()` ask for an estimate",
     "sortDirection": "`descending`",
     "for": "by method",
+    "groupBy": "`group_by` (test_groups.py)",
+    "aggregates": "`agg`",
+    "having": "`group_by`",
 }
 """Parameters and fields that are no parameter of a method, and where they went."""
 

@@ -4,9 +4,12 @@ import { download } from "./download.js";
 import type { DownloadOptions, DownloadResult } from "./download.js";
 import { bounds } from "./generated.js";
 import type * as api from "./generated.js";
+import { GroupBy } from "./group_by.js";
+import type { GroupColumn } from "./group_by.js";
 import { split } from "./listing.js";
 import { Query } from "./query.js";
 import type { PagedQueryOptions } from "./query.js";
+import { Question } from "./question.js";
 import type { QueryOptions, Row } from "./question.js";
 import { RowStream } from "./row_stream.js";
 import type { CallOptions, Input, Transport } from "./transport.js";
@@ -73,12 +76,17 @@ export class Dataset<T extends Row = Row> {
 
   /** Rows over all pages, each page paid as it is read. Needs a key. */
   query(options: PagedQueryOptions = {}): Query<T> {
-    return new Query<T>(this.#transport, this.slug, options);
+    return new Query<T>(this.#transport, new Question(this.slug, options), options.pageSize);
   }
 
   /** Rows over one long answer, which goes on by itself when it is cut. Needs a key. */
   stream(options: QueryOptions = {}): RowStream<T> {
-    return new RowStream<T>(this.#transport, this.slug, options);
+    return new RowStream<T>(this.#transport, new Question(this.slug, options));
+  }
+
+  /** Groups of the rows, each of which costs one credit: `groupBy("a", { column: "b", by: "month" }).aggregate({ n: { op: "count" } })`. */
+  groupBy(...columns: readonly GroupColumn[]): GroupBy {
+    return new GroupBy(this.#transport, this.slug, columns);
   }
 
   /**

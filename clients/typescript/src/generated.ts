@@ -69,6 +69,16 @@ export interface AccountKey {
   } | null;
 }
 
+/** Aggregates by name. */
+export type Aggregates = Record<string, {
+  /** The operation. */
+  op: "count" | "countDistinct" | "sum" | "avg" | "min" | "max" | "median" | "quantile";
+  /** Name of a column. */
+  column?: string | null;
+  /** The share of values that are not larger; at most 18 digits. */
+  q?: number | null;
+}>;
+
 /** Liveness. */
 export interface Alive {
   /** `restart` when only a restart helps. */
@@ -215,6 +225,13 @@ export interface DatasetSchema {
   additionalProperties: false;
   /** The version described. */
   version: string;
+  /** What the seller offers beside rows. */
+  query: {
+    /** Whether queries with `groupBy` and `aggregates` are answered. */
+    groups: "on" | "off";
+    /** Groups of fewer rows are left out. */
+    minGroupRows: number;
+  };
   /** In the order of the file. */
   columns: Array<{
     /** Its name. */
@@ -248,6 +265,8 @@ export interface ErrorDetails {
   suggestion?: string | null;
   /** The limit that was exceeded. */
   limit?: number;
+  /** The aggregate that has too many digits. */
+  aggregate?: string;
   /** Credits that the request needs. */
   required?: number;
   /** Credits that the account has. */
@@ -309,13 +328,19 @@ export interface Estimate {
 export interface EstimateBody {
   /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Columns in the order of the answer; null or empty for all. */
+  /** Columns in the order of the answer; null or empty for all. Not beside `groupBy` and `aggregates`. */
   columns?: Array<string> | null;
+  /** Columns whose values make groups, in the order of the answer. */
+  groupBy?: GroupBy | null;
+  /** What is computed of each group, by the name of its column in the answer. */
+  aggregates?: Aggregates | null;
+  /** Conditions on the columns of the answer. */
+  having?: Filter | null;
   /** Rows at most. */
   limit?: number | null;
   /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column to sort by; null for the order of the file. */
+  /** The column to sort by; null for the order of the file. For groups a column of the answer; null for the order of their columns. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -366,6 +391,18 @@ export interface Graph {
     weight: number;
   }>;
 }
+
+/** Names of columns, or objects. */
+export type GroupBy = Array<string | {
+  /** Name of a column. */
+  column: string;
+  /** The answer has the start of the period. */
+  by?: "year" | "quarter" | "month" | "week" | "day" | "hour" | null;
+  /** Width of the buckets of a number, above 0; the answer has the smallest number of the bucket. */
+  width?: number | null;
+  /** Name in the answer; by default that of the column. */
+  as?: string | null;
+}>;
 
 /** A dataset: its facts, versions, price and links. */
 export interface Header {
@@ -598,13 +635,19 @@ export interface Quantiles {
 export interface QueryBody {
   /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Columns in the order of the answer; null or empty for all. */
+  /** Columns in the order of the answer; null or empty for all. Not beside `groupBy` and `aggregates`. */
   columns?: Array<string> | null;
+  /** Columns whose values make groups, in the order of the answer. */
+  groupBy?: GroupBy | null;
+  /** What is computed of each group, by the name of its column in the answer. */
+  aggregates?: Aggregates | null;
+  /** Conditions on the columns of the answer. */
+  having?: Filter | null;
   /** Rows at most. */
   limit?: number | null;
   /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column to sort by; null for the order of the file. */
+  /** The column to sort by; null for the order of the file. For groups a column of the answer; null for the order of their columns. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -784,13 +827,19 @@ export interface Statistics {
 export interface StreamBody {
   /** Conditions; null for all rows. */
   filters?: Filter | null;
-  /** Columns in the order of the answer; null or empty for all. */
+  /** Columns in the order of the answer; null or empty for all. Not beside `groupBy` and `aggregates`. */
   columns?: Array<string> | null;
+  /** Columns whose values make groups, in the order of the answer. */
+  groupBy?: GroupBy | null;
+  /** What is computed of each group, by the name of its column in the answer. */
+  aggregates?: Aggregates | null;
+  /** Conditions on the columns of the answer. */
+  having?: Filter | null;
   /** Rows at most. */
   limit?: number | null;
   /** Rows to skip; ignored when a cursor is given. */
   offset?: number | null;
-  /** The column to sort by; null for the order of the file. */
+  /** The column to sort by; null for the order of the file. For groups a column of the answer; null for the order of their columns. */
   sortBy?: string | null;
   /** `desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions. */
   sortDirection?: "asc" | "desc" | null;
@@ -1019,6 +1068,12 @@ export interface OperationTypes {
       filters?: Filter;
       /** Names as a JSON list, or separated by commas. */
       columns?: string;
+      /** Columns whose values make groups, as a JSON list, or names separated by commas. */
+      groupBy?: string;
+      /** What is computed of each group, as JSON text. */
+      aggregates?: Aggregates;
+      /** Conditions on the columns of an answer of groups, as JSON text. */
+      having?: Filter;
       /** Rows at most. */
       limit?: number;
       /** Rows to skip; ignored when a cursor is given. */

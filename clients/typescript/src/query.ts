@@ -3,8 +3,9 @@
 import { IntegrityError, NotAcceptableError } from "./errors.js";
 import { bounds } from "./generated.js";
 import type { Page as PageData } from "./generated.js";
-import { Budget, Question, freeRows } from "./question.js";
-import type { Cost, QueryOptions, Row } from "./question.js";
+import { Budget, freeRows } from "./question.js";
+import type { Cost, Question, QueryOptions, Row } from "./question.js";
+import { RowStream } from "./row_stream.js";
 import type { Prepared, Transport } from "./transport.js";
 
 /** Rows of a page unless the caller says otherwise: a walk that is left early has paid for few rows too many. */
@@ -41,21 +42,20 @@ export interface Page<T> {
 }
 
 /**
- * A query. Nothing is sent before it is read. Each reading (`for await`, `pages`, `toArray`, `arrow`) is a walk of its own and is
- * paid by itself; `count` and `cost` are free.
+ * A query. Nothing is sent before it is read. Each reading (`for await`, `pages`, `toArray`, `stream`, `arrow`) is a walk of its
+ * own and is paid by itself; `count` and `cost` are free.
  */
 export class Query<T extends Row = Row> implements AsyncIterable<T> {
   readonly #transport: Transport;
   readonly #question: Question;
   readonly #pageSize: number;
 
-  constructor(transport: Transport, slug: string, options: PagedQueryOptions) {
-    const { pageSize = PAGE_SIZE } = options;
+  constructor(transport: Transport, question: Question, pageSize: number = PAGE_SIZE) {
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > bounds.pageLimitMax) {
       throw new RangeError(`pageSize: expected a whole number from 1 to ${bounds.pageLimitMax}, found ${pageSize}`);
     }
     this.#transport = transport;
-    this.#question = new Question(slug, options);
+    this.#question = question;
     this.#pageSize = pageSize;
   }
 
@@ -107,11 +107,19 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
     return rows;
   }
 
-  /** How many rows the query would return. Free of credits. A `RangeError` where a filter leaves more than 10,000: `cost` bounds them. */
+  /** The same rows in one long answer, as of `Dataset.stream`; the size of pages does not apply. */
+  stream(): RowStream<T> {
+    return new RowStream<T>(this.#transport, this.#question);
+  }
+
+  /**
+   * How many rows the query would return. Free of credits. A `RangeError` where a filter leaves more than 10,000, and for groups
+   * with `having`: `cost` bounds them.
+   */
   async count(): Promise<number> {
     const { rows, rowsAtLeast } = await this.cost();
     if (rowsAtLeast === undefined) return rows;
-    throw new RangeError(`${rowsAtLeast} to ${rows} rows: more than 10,000 matches are counted only for pages that cost credits; give a limit or narrower filters`);
+    throw new RangeError(`${rowsAtLeast} to ${rows} rows: more than 10,000 matches, and groups that fulfil having, are counted only for pages that cost credits; give a limit or narrower filters`);
   }
 
   /** The cost of the query, and whether the account can pay it. Free of credits. */

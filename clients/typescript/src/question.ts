@@ -49,11 +49,18 @@ export interface Cost extends Estimate {
   readonly requests: number;
 }
 
+/** The fields that ask for groups in place of rows. */
+export interface GroupFields {
+  readonly groupBy?: unknown;
+  readonly aggregates?: unknown;
+  readonly having?: unknown;
+}
+
 /** The fields of a body that stay the same on all pages. */
 type Fields = { readonly [name: string]: Json };
 
 export class Question {
-  /** Filters, columns, order and version. */
+  /** Filters, columns or groups, order and version. */
   readonly fields: Fields;
   /** Its start: a cursor or an offset. */
   readonly start: Fields;
@@ -65,9 +72,10 @@ export class Question {
   constructor(
     readonly slug: string,
     readonly options: QueryOptions,
+    { groupBy, aggregates, having }: GroupFields = {},
   ) {
     const { filters, columns, sortBy, descending, limit, offset, cursor, version, maxCredits, idempotencyKey } = options;
-    this.fields = given({ filters, columns, sortBy, sortDirection: descending ? "desc" : undefined, version });
+    this.fields = given({ filters, columns, groupBy, aggregates, having, sortBy, sortDirection: descending ? "desc" : undefined, version });
     this.start = given(cursor === undefined ? { offset: whole(offset, "offset") } : { cursor });
     this.limit = positive(limit, "limit") ?? Infinity;
     this.maxCredits = whole(maxCredits, "maxCredits") ?? Infinity;
@@ -83,7 +91,9 @@ export class Question {
   async cost(transport: Transport, pageSize: number, most = this.limit): Promise<Cost> {
     const first = Math.min(most, bounds.pageLimitMax);
     const begin = await this.#estimate(transport, { ...this.start, limit: first });
-    const whole = begin.rows < first || begin.rows >= most ? begin : await this.#counted(transport, begin, most);
+    const counted = begin.rows < first || begin.rows >= most ? begin : await this.#counted(transport, begin, most);
+    // An estimate does not tell which groups fulfil conditions.
+    const whole = this.fields["having"] === undefined || counted.rows === 0 ? counted : { ...counted, rowsAtLeast: 0 };
     const requests = Math.max(1, Math.ceil(whole.rows / pageSize));
     if (begin.creditsAvailable === 0 && whole.rows > 0) {
       const account: Account = await transport.data("getAccount", {}, this.call);
@@ -121,7 +131,10 @@ export class Question {
   }
 
   async #estimate(transport: Transport, more: Fields): Promise<Estimate> {
-    const input = { path: { slug: this.slug }, body: { ...this.fields, ...more } };
+    // Beside `having` the server knows no better bound than all rows. A cursor belongs to the whole question.
+    const { having, ...others } = this.fields;
+    const fields = "cursor" in more ? this.fields : others;
+    const input = { path: { slug: this.slug }, body: { ...fields, ...more } };
     return transport.data("estimateQuery", input, this.call);
   }
 }

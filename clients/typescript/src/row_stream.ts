@@ -7,8 +7,8 @@ import { IntegrityError, UnprocessableError, cutShort } from "./errors.js";
 import { bounds } from "./generated.js";
 import { parseJson } from "./json.js";
 import { linesOf } from "./lines.js";
-import { Budget, Question, freeRows } from "./question.js";
-import type { QueryOptions, Row } from "./question.js";
+import { Budget, freeRows } from "./question.js";
+import type { Question, Row } from "./question.js";
 import type { Json } from "./snapshot.js";
 import type { Transport } from "./transport.js";
 
@@ -52,9 +52,9 @@ export class RowStream<T extends Row = Row> implements AsyncIterable<T> {
   #version: string | undefined;
   #summary: StreamSummary | null = null;
 
-  constructor(transport: Transport, slug: string, options: QueryOptions) {
+  constructor(transport: Transport, question: Question) {
     this.#transport = transport;
-    this.#question = new Question(slug, options);
+    this.#question = question;
   }
 
   /** How it ended; `null` before its end. */

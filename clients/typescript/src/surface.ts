@@ -23,6 +23,8 @@ export {
   UnprocessableError,
 } from "./errors.js";
 export type { Refusal } from "./errors.js";
+export { GroupBy } from "./group_by.js";
+export type { Aggregates, GroupColumn, GroupOptions } from "./group_by.js";
 /** The types of the OpenAPI document. */
 export type * as api from "./generated.js";
 export type { Numbers } from "./json.js";

@@ -51,6 +51,8 @@ const UNSENT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
+const GROUPS = (client: FakeClient) => client.dataset("a").groupBy("c").aggregate({ n: { op: "count" } }, { having: { n: 1 } });
+
 /** A call of every operation, with every parameter and field that it takes. */
 const CALLS: Readonly<Record<string, (client: FakeClient) => Promise<unknown>>> = {
   searchDatasets: (client) => client.search("air", { limit: 5, offset: 1, tag: ["a", "b"], lang: "it" }).page(),
@@ -70,17 +72,20 @@ const CALLS: Readonly<Record<string, (client: FakeClient) => Promise<unknown>>> 
   queryDataset: async (client) => {
     await client.dataset("a").query({ filters: { c: 1 }, columns: ["c"], sortBy: "c", descending: true, offset: 3, version: "1.0.0" }).pages().next();
     await client.dataset("a").query({ cursor: "x" }).pages().next();
+    await GROUPS(client).pages().next();
   },
   estimateQuery: async (client) => {
     const query = { filters: { c: 1 }, columns: ["c"], sortBy: "c", descending: true, version: "1.0.0" };
     await client.dataset("a").query({ ...query, offset: 3 }).cost();
     await client.dataset("a").query({ ...query, cursor: "x" }).cost();
+    await client.dataset("a").groupBy("c").aggregate({ n: { op: "count" } }, { having: { n: 1 }, cursor: "x" }).cost();
     await client.dataset("a").download(new WritableStream(), { maxCredits: 1, format: "csv" }).catch(() => undefined);
   },
   streamDataset: async (client) => {
     const query = { filters: { c: 1 }, columns: ["c"], sortBy: "c", descending: true, version: "1.0.0" };
     await all(client.dataset("a").stream({ ...query, offset: 3 }));
     await all(client.dataset("a").stream({ ...query, cursor: "x" }));
+    await all(GROUPS(client).stream());
   },
   downloadDataset: (client) => client.dataset("a").download(new WritableStream(), { format: "json", version: "1.0.0" }),
 };

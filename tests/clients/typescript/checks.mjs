@@ -109,6 +109,34 @@ test("a stream that is cut goes on, each row once, paid once", async (t) => {
   assert.notEqual(stream.summary.nextCursor, null);
 });
 
+test("groups are those of all rows, page by page and over a stream that is cut, for a credit each", async (t) => {
+  const columns = ["l_suppkey", "l_shipmode", "l_quantity", "l_orderkey"];
+  const rows = await all(lineitem.query({ columns, filters: { l_quantity_min: 25 }, pageSize: 10_000 }));
+  const wanted = new Map();
+  for (const { l_suppkey, l_shipmode, l_quantity, l_orderkey } of rows) {
+    const key = `${l_suppkey} ${l_shipmode}`;
+    const one = wanted.get(key) ?? { l_suppkey, mode: l_shipmode, n: 0, total: 0, first: l_orderkey };
+    wanted.set(key, { ...one, n: one.n + 1, total: one.total + l_quantity, first: Math.min(one.first, l_orderkey) });
+  }
+  const byNumber = (one, other) => other.n - one.n || one.l_suppkey - other.l_suppkey || (one.mode < other.mode ? -1 : 1);
+  const expectedGroups = [...wanted.values()].filter(({ n }) => n >= 20).sort(byNumber);
+  assert.ok(expectedGroups.length > 300, `${expectedGroups.length} groups`);
+  const ask = (from) => from.dataset("tpch-lineitem").groupBy("l_suppkey", { column: "l_shipmode", as: "mode" }).aggregate(
+    { n: { op: "count" }, total: { op: "sum", column: "l_quantity" }, first: { op: "min", column: "l_orderkey" } },
+    { filters: { l_quantity_min: 25 }, having: { n_min: 20 }, sortBy: "n", descending: true, pageSize: 150 },
+  );
+  const { rows: most, rowsAtLeast } = await costs(0, () => ask(client).cost());
+  assert.deepEqual([most, rowsAtLeast], [wanted.size, 0]);
+  assert.deepEqual(await costs(expectedGroups.length, () => all(ask(client))), expectedGroups);
+  const proxy = await cuttingProxy(t, url, [0, 300, 2_000, 1_500]);
+  const stream = ask(new mercato.Client(proxy.url, { apiKey, retry: QUICK })).stream();
+  assert.deepEqual(await costs(expectedGroups.length, () => all(stream)), expectedGroups);
+  const arrow = await costs(expectedGroups.length, () => ask(client).arrow());
+  assert.deepEqual([...arrow.subarray(-8)], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], "the end of the stream");
+  const number = await lineitem.groupBy("l_shipmode").aggregate({ n: { op: "count" } }).count();
+  assert.equal(number, 7);
+});
+
 test("a stream that is left costs what arrived, not all of it", async () => {
   const before = await settled();
   for await (const row of lineitem.stream(ROWS)) {

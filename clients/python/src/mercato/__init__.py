@@ -7,8 +7,8 @@
             print(row)
 """
 
-from mercato.async_client import AsyncClient, AsyncDataset, AsyncQuery
-from mercato.client import Client, Dataset, Query
+from mercato.async_client import AsyncClient, AsyncDataset, AsyncGroupBy, AsyncQuery
+from mercato.client import Client, Dataset, GroupBy, Query
 from mercato.errors import (
     BadRequest,
     Conflict,
@@ -26,6 +26,25 @@ from mercato.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
+from mercato.groups import (
+    Aggregate,
+    GroupColumn,
+    avg,
+    bucket,
+    count,
+    count_distinct,
+    day,
+    hour,
+    max_,
+    median,
+    min_,
+    month,
+    quantile,
+    quarter,
+    sum_,
+    week,
+    year,
+)
 from mercato.notices import CreditsWarning, MercatoWarning, ServerDeprecationWarning
 from mercato.results import Cost, Download, Page, Row, SearchResults
 from mercato.retry import RetryPolicy
@@ -34,9 +53,10 @@ from mercato.setup import package_version
 __version__ = package_version()
 
 __all__ = [
-    "AsyncClient", "AsyncDataset", "AsyncQuery", "BadRequest", "Client", "Conflict", "ConnectionError", "Cost",
-    "CreditsWarning", "Dataset", "Download", "IntegrityError", "MaxCreditsExceeded", "MercatoError", "MercatoWarning",
-    "MissingExtra", "NotFound", "Page", "PaymentRequired", "Query", "RateLimited", "RetryPolicy", "Row",
-    "SearchResults", "ServerDeprecationWarning", "ServerError", "StatusError", "Timeout", "Unauthorized",
-    "UnexpectedAnswer",
+    "Aggregate", "AsyncClient", "AsyncDataset", "AsyncGroupBy", "AsyncQuery", "BadRequest", "Client", "Conflict",
+    "ConnectionError", "Cost", "CreditsWarning", "Dataset", "Download", "GroupBy", "GroupColumn", "IntegrityError",
+    "MaxCreditsExceeded", "MercatoError", "MercatoWarning", "MissingExtra", "NotFound", "Page", "PaymentRequired",
+    "Query", "RateLimited", "RetryPolicy", "Row", "SearchResults", "ServerDeprecationWarning", "ServerError",
+    "StatusError", "Timeout", "Unauthorized", "UnexpectedAnswer", "avg", "bucket", "count", "count_distinct", "day",
+    "hour", "max_", "median", "min_", "month", "quantile", "quarter", "sum_", "week", "year",
 ]

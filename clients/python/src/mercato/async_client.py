@@ -12,12 +12,13 @@ import httpx
 
 from mercato import openapi as api
 from mercato.client import Filters, Language, Order
-from mercato.core import arrow, budget, reads, stream, walk
+from mercato.core import arrow, budget, groups, reads, stream, walk
 from mercato.core.download import Job, download, format_of
 from mercato.core.effects import collected
 from mercato.core.exchange import checked_idempotency_key, checked_slug
 from mercato.core.question import Question, asked
 from mercato.drivers import AsyncDriver
+from mercato.groups import Aggregate, GroupColumn
 from mercato.progress import Progress, reporter
 from mercato.results import Cost, Download, Page, Row, SearchResults
 from mercato.retry import RetryPolicy
@@ -158,6 +159,16 @@ class AsyncDataset:
         return AsyncQuery(self._client, asked(self.slug, filters, columns, sort_by, descending, limit, max_credits,
                                               offset, version, page_size, cursor, idempotency_key))
 
+    def group_by(self, *columns: str | GroupColumn, filters: Filters | None = None, having: Filters | None = None,
+                 sort_by: str | None = None, descending: bool = False, limit: int | None = None,
+                 max_credits: int | None = None, offset: int = 0, version: str | None = None,
+                 page_size: int | None = None, cursor: str | None = None,
+                 idempotency_key: str | None = None) -> AsyncGroupBy:
+        """As `Dataset.group_by`."""
+        question = asked(self.slug, filters, None, sort_by, descending, limit, max_credits, offset, version, page_size,
+                         cursor, idempotency_key)
+        return AsyncGroupBy(self._client, groups.grouped(question, columns, having))
+
     def stream(self, filters: Filters | None = None, columns: Iterable[str] | None = None, sort_by: str | None = None,
                descending: bool = False, limit: int | None = None, max_credits: int | None = None, *, offset: int = 0,
                version: str | None = None, cursor: str | None = None,
@@ -185,6 +196,21 @@ class AsyncDataset:
         return f"AsyncDataset({self.slug!r})"
 
 
+class AsyncGroupBy:
+    """As `GroupBy`."""
+
+    def __init__(self, client: AsyncClient, question: Question) -> None:
+        self._client = client
+        self._question = question
+
+    def agg(self, /, **aggregates: Aggregate) -> AsyncQuery:
+        """As `GroupBy.agg`."""
+        return AsyncQuery(self._client, groups.aggregated(self._question, aggregates))
+
+    def __repr__(self) -> str:
+        return f"AsyncGroupBy({self._question!r})"
+
+
 class AsyncQuery:
     """As `Query`: `async for`, and conversions to await."""
 
@@ -199,6 +225,10 @@ class AsyncQuery:
     def pages(self) -> AsyncIterator[Page]:
         """As `Query.pages`."""
         return self._client._driver.iterate(walk.pages(self._client._core, self._question))
+
+    def stream(self) -> AsyncIterator[Row]:
+        """As `Query.stream`."""
+        return self._client._driver.iterate(stream.rows(self._client._core, self._question))
 
     async def to_list(self) -> list[Row]:
         """As `Query.to_list`."""

@@ -12,13 +12,14 @@ import httpx
 
 from mercato import openapi as api
 from mercato import scan
-from mercato.core import arrow, budget, reads, stream, walk
+from mercato.core import arrow, budget, groups, reads, stream, walk
 from mercato.core.download import Job, download, format_of
 from mercato.core.effects import collected
 from mercato.core.exchange import checked_idempotency_key, checked_slug
 from mercato.core.question import Question, asked
 from mercato.drivers import Driver
 from mercato.errors import MissingExtra
+from mercato.groups import Aggregate, GroupColumn
 from mercato.progress import Progress, reporter
 from mercato.results import Cost, Download, Page, Row, SearchResults
 from mercato.retry import RetryPolicy
@@ -181,6 +182,20 @@ class Dataset:
         return Query(self._client, asked(self.slug, filters, columns, sort_by, descending, limit, max_credits, offset,
                                          version, page_size, cursor, idempotency_key))
 
+    def group_by(self, *columns: str | GroupColumn, filters: Filters | None = None, having: Filters | None = None,
+                 sort_by: str | None = None, descending: bool = False, limit: int | None = None,
+                 max_credits: int | None = None, offset: int = 0, version: str | None = None,
+                 page_size: int | None = None, cursor: str | None = None,
+                 idempotency_key: str | None = None) -> GroupBy:
+        """Groups of the rows that match, in place of the rows; `agg` names what is computed of each, and makes a query.
+
+        Each of `columns` is a name, or made by `month("x")`, `bucket("x", 10)` and the like. `having` and `sort_by`
+        name columns of the answer. A group costs one credit. `cost()` leaves `having` out: with it, it is a bound.
+        """
+        question = asked(self.slug, filters, None, sort_by, descending, limit, max_credits, offset, version, page_size,
+                         cursor, idempotency_key)
+        return GroupBy(self._client, groups.grouped(question, columns, having))
+
     def scan(self, *, version: str | None = None, max_credits: int | None = None) -> polars.LazyFrame:
         """The rows as a lazy frame of polars. Needs `mercato[polars]`. Each `collect` asks and pays anew.
 
@@ -223,6 +238,24 @@ class Dataset:
         return f"Dataset({self.slug!r})"
 
 
+class GroupBy:
+    """Groups that await their aggregates."""
+
+    def __init__(self, client: Client, question: Question) -> None:
+        self._client = client
+        self._question = question
+
+    def agg(self, /, **aggregates: Aggregate) -> Query:
+        """A query with a row for each group: its columns, then the aggregates by name, such as `n=count()`.
+
+        Without aggregates it has the distinct combinations; without columns in `group_by`, one row.
+        """
+        return Query(self._client, groups.aggregated(self._question, aggregates))
+
+    def __repr__(self) -> str:
+        return f"GroupBy({self._question!r})"
+
+
 class Query:
     """Rows that match, not yet asked for. Each iteration and each conversion asks and pays anew."""
 
@@ -237,6 +270,10 @@ class Query:
     def pages(self) -> Iterator[Page]:
         """The same rows by page, with what each page cost."""
         return self._client._driver.iterate(walk.pages(self._client._core, self._question))
+
+    def stream(self) -> Iterator[Row]:
+        """The same rows in one long answer, as `Dataset.stream`; `page_size` does not apply."""
+        return self._client._driver.iterate(stream.rows(self._client._core, self._question))
 
     def to_list(self) -> list[Row]:
         """All rows."""
@@ -258,7 +295,10 @@ class Query:
         return found
 
     def count(self) -> int:
-        """The number of rows, for no credits. A `ValueError` where a filter leaves more than 10,000: see `cost()`."""
+        """The number of rows, for no credits. A `ValueError` where it is only bounded: see `cost()`.
+
+        That is so where a filter leaves more than 10,000, and for groups with `having`.
+        """
         return self.cost().exact_rows
 
     def cost(self) -> Cost:

@@ -101,7 +101,7 @@ GET_RELATION_GRAPH = Operation(
 
 QUERY_DATASET_BY_URL = Operation(
     "queryDatasetByUrl", "GET", "/api/v1/datasets/{slug}/query",
-    ('filters', 'columns', 'limit', 'offset', 'sortBy', 'sortDirection', 'cursor', 'version', 'count', 'format'),
+    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'cursor', 'version', 'count', 'format'),
     ('Idempotency-Key', 'If-Match'),
     (),
 )
@@ -110,21 +110,21 @@ QUERY_DATASET = Operation(
     "queryDataset", "POST", "/api/v1/datasets/{slug}/query",
     (),
     ('Idempotency-Key', 'If-Match'),
-    ('filters', 'columns', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count'),
+    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count'),
 )
 
 ESTIMATE_QUERY = Operation(
     "estimateQuery", "POST", "/api/v1/datasets/{slug}/query/estimate",
     (),
     (),
-    ('filters', 'columns', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count', 'for'),
+    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count', 'for'),
 )
 
 STREAM_DATASET = Operation(
     "streamDataset", "POST", "/api/v1/datasets/{slug}/query/stream",
     ('summary', 'afterRows'),
     ('Idempotency-Key', 'If-Match', 'Last-Event-ID'),
-    ('filters', 'columns', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count'),
+    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count'),
 )
 
 DOWNLOAD_DATASET = Operation(
@@ -318,6 +318,13 @@ class Header(TypedDict):
     versions: list[HeaderVersion]
 
 
+class DatasetSchemaQuery(TypedDict):
+    """What the seller offers beside rows."""
+
+    groups: Literal['on', 'off']
+    minGroupRows: int
+
+
 class DatasetSchemaColumn(TypedDict):
     """A column."""
 
@@ -338,6 +345,7 @@ DatasetSchema = TypedDict("DatasetSchema", {
     "required": "list[str]",
     "additionalProperties": "Literal[False]",
     "version": "str",
+    "query": "DatasetSchemaQuery",
     "columns": "list[DatasetSchemaColumn]",
 })
 """A JSON Schema (2020-12) of one row, and the columns in their order."""

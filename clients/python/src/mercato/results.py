@@ -36,7 +36,8 @@ class Cost(int):
     rows: int
     """Rows that the query would deliver, at most where `rows_at_least` is given."""
     rows_at_least: int | None
-    """The fewest rows that it can deliver; None where `rows` is exact. Counts beyond 10,000 matches are not free."""
+    """The fewest rows that it can deliver; None where `rows` is exact. Counts beyond 10,000 matches are not free, nor
+    is what `having` leaves of groups."""
     credits_available: int
     """Credits that the account can spend."""
     affordable: bool
@@ -53,8 +54,9 @@ class Cost(int):
     def exact_rows(self) -> int:
         """The number of rows; a `ValueError` where it is only bounded."""
         if self.rows_at_least is not None:
-            raise ValueError(f"{self.rows_at_least:,} to {self.rows:,} rows: more than 10,000 matches are counted only "
-                             "for pages that cost credits; give a limit or narrower filters")
+            raise ValueError(f"{self.rows_at_least:,} to {self.rows:,} rows: more than 10,000 matches, and groups that "
+                             "fulfil `having`, are counted only for pages that cost credits; give a limit or narrower "
+                             "filters")
         return self.rows
 
     @property

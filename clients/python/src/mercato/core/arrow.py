@@ -82,7 +82,8 @@ def table(core: Core, question: Question) -> Steps[pa.Table]:
     try:
         yield from gathered(tables(core, question, itertools.repeat(STREAM_ROWS_MAX)), parts.tables.extend)
     except StatusError as refusal:
-        if refusal.status != NOT_ACCEPTABLE or parts.tables:
+        # The types of groups are in no schema.
+        if refusal.status != NOT_ACCEPTABLE or parts.tables or question.groups is not None:
             raise
         return (yield from table_of_json(core, library, question))
     return parts.table()

@@ -33,11 +33,14 @@ def cost(core: Core, question: Question) -> Steps[Cost]:
         many = yield from _estimate(core, question, "stream", 0, _bounded(STREAM_ROWS_MAX, wanted))
         rows, least = many["rows"], many.get("rowsAtLeast")
         affordable = many["affordable"]
-        if rows == STREAM_ROWS_MAX and wanted != rows:
+        # There are no more groups than that.
+        if rows == STREAM_ROWS_MAX and wanted != rows and question.groups is None:
             if question.cursor is not None:
                 raise ValueError(f"behind a cursor {STREAM_ROWS_MAX:,} rows can be counted: give a limit")
             whole = yield from _rows_of_version(core, question)
             rows = whole if wanted is None else min(wanted, whole)
+    if question.has_having and rows:
+        least = 0
     is_free = first["creditsRequired"] == 0
     credits = 0 if is_free else rows
     available = first["creditsAvailable"]
@@ -64,7 +67,7 @@ def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
 def _estimate(core: Core, question: Question, purpose: str, ahead: int | None, limit: int | None) -> Steps[Estimate]:
     """Rows and price of one request, `ahead` rows behind the first of the question."""
     offset = None if ahead is None else question.offset + ahead
-    body = question.body(**{"for": purpose, "offset": offset, "limit": limit})
+    body = question.estimated().body(**{"for": purpose, "offset": offset, "limit": limit})
     answer = yield from exchange(core, request(core, ESTIMATE_QUERY, slug=question.slug, content=body))
     data, _ = enveloped(answer)
     estimate: Estimate = data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -33,6 +33,21 @@ class Question:
     page_size: int | None = None
     cursor: str | None = None
     idempotency_key: str | None = None
+    groups: str | None = None
+    """`groupBy`, `aggregates` and `having` of groups in place of rows: JSON, as it is sent."""
+
+    @property
+    def has_having(self) -> bool:
+        """Whether groups have to fulfil conditions, of which estimates tell nothing."""
+        return self.groups is not None and "having" in json.loads(self.groups)
+
+    def estimated(self) -> Question:
+        """The question without `having`, beside which the server knows no better bound than all rows. A cursor belongs
+        to the whole question."""
+        if self.groups is None or self.cursor is not None:
+            return self
+        fields = {name: value for name, value in json.loads(self.groups).items() if name != "having"}
+        return replace(self, groups=json.dumps(fields, ensure_ascii=False))
 
     def key(self, part: str, new_key: Callable[[], str]) -> str:
         """The `Idempotency-Key` of a part: of the caller's key, so that a repeated walk is free, else a new one."""
@@ -45,6 +60,8 @@ class Question:
             fields["filters"] = json.loads(self.filters)
         if self.columns is not None:
             fields["columns"] = self.columns
+        if self.groups is not None:
+            fields |= json.loads(self.groups)
         if self.sort_by is not None:
             fields["sortBy"] = self.sort_by
         if self.descending:
