@@ -186,7 +186,7 @@ fn estimates_tell_no_aggregate() {
             r#"{{"groupBy": ["name"], "aggregates": {{"n": {{"op": "count"}}}}, "having": {{"n_min": {least}}}}}"#
         );
         let data = estimate(&site, &key, &body).json()["data"].clone();
-        assert_eq!((&data["rowsAtLeast"], data["rows"].as_u64() >= Some(6)), (&json!(0), true), "{data}");
+        assert_eq!((&data["rowsAtLeast"], &data["rows"]), (&json!(0), &json!(6)), "{data}");
     }
 }
 

@@ -75,26 +75,27 @@ pub fn group(plan: &Plan<'_>, selections: &dyn Selections) -> Result<GroupRows, 
     })
 }
 
-/// Counts the groups that a request would return, told exactly up to `most`. A condition on groups is not evaluated: its
-/// outcome is for sale.
+/// Counts the groups that a request would return, told exactly up to `most`, and how many they are at most, where that is
+/// told. A condition on groups is not evaluated: its outcome is for sale.
 ///
 /// # Errors
 /// As [`group`].
-pub fn count_groups(plan: &Plan<'_>, most: u64, selections: &dyn Selections) -> Result<Count, GroupError> {
+pub fn count_groups(
+    plan: &Plan<'_>,
+    most: u64,
+    selections: &dyn Selections,
+) -> Result<(Count, Option<u64>), GroupError> {
     let groups = plan.groups.as_ref().ok_or_else(|| plan.table.damaged(0))?;
     let found = find(plan, groups, &[], selections)?;
     let all = large_enough(groups, &found).len() as u64;
+    let behind = |offset: u64, groups: u64| groups.saturating_sub(offset).min(plan.limit);
     Ok(match plan.start {
-        Start::Offset(offset) if all > most => Count::AtLeast(most.saturating_sub(offset).min(plan.limit)),
-        Start::Offset(offset) => of_having(groups, all.saturating_sub(offset).min(plan.limit)),
+        Start::Offset(offset) if all > most => (Count::AtLeast(behind(offset, most)), None),
+        Start::Offset(offset) if groups.having.is_some() => (Count::AtLeast(0), Some(behind(offset, all))),
+        Start::Offset(offset) => (Count::Exact(behind(offset, all)), Some(behind(offset, all))),
         // How many follow a group depends on the values of all.
-        _ => Count::AtLeast(0),
+        _ => (Count::AtLeast(0), None),
     })
-}
-
-/// A number of groups, if no condition on groups makes it smaller.
-fn of_having(groups: &GroupPlan<'_>, count: u64) -> Count {
-    if groups.having.is_some() { Count::AtLeast(0) } else { Count::Exact(count) }
 }
 
 fn find(

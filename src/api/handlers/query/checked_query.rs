@@ -72,13 +72,16 @@ impl<'q> CheckedQuery<'q> {
     /// Rows that a query or a stream would return, as far as an answer tells them that costs nothing.
     pub fn told_rows(&self) -> Result<ToldRows, ApiError> {
         let (plan, selections) = (&self.plan, self.app.selections.as_ref());
-        let counted = match plan.is_grouped() {
+        let (counted, at_most) = match plan.is_grouped() {
             true => mercato_query::count_groups(plan, COUNT_TOLD_MAX, selections)
                 .map_err(|error| self.not_grouped(error))?,
-            false => mercato_query::count_rows(plan, COUNT_TOLD_MAX, selections)
-                .map_err(|error| self.failed(error))?,
+            false => {
+                let counted = mercato_query::count_rows(plan, COUNT_TOLD_MAX, selections)
+                    .map_err(|error| self.failed(error))?;
+                (counted, counted.exact())
+            }
         };
-        let at_most = counted.exact().unwrap_or_else(|| self.rows_at_most());
+        let at_most = at_most.unwrap_or_else(|| self.rows_at_most());
         Ok(ToldRows { at_most, at_least: counted.at_least() })
     }
 
