@@ -7,7 +7,9 @@ use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::COUNT_TOLD_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
 use mercato_ledger::{Receipt, ViewRows, Viewed};
-use mercato_query::{Count, GROUPS_MAX, GroupError, GroupRows, Page, Plan, QueryRequest, SearchError};
+use mercato_query::{
+    Count, GROUPS_MAX, GroupError, GroupRows, Page, Plan, QueryRequest, SearchError, ValueCount,
+};
 use mercato_web::{ApiError, ErrorKind};
 
 /// A query with its plan. A version whose file turns out damaged is taken out of service.
@@ -88,7 +90,13 @@ impl<'q> CheckedQuery<'q> {
         counted.map_err(|error| self.failed(error))
     }
 
-    /// The same where an index knows them or the request wants them counted.
+    /// The public values of the columns of `facets` with their counts, as far as an answer tells them that costs nothing.
+    pub fn told_facets(&self) -> Result<Vec<(String, Vec<ValueCount>)>, ApiError> {
+        mercato_query::facets(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref())
+            .map_err(|error| self.not_grouped(error))
+    }
+
+    /// The matches where an index knows them or the request wants them counted.
     pub fn told_total(&self) -> Result<Option<Count>, ApiError> {
         let is_known = self.plan.counts_exactly() || self.plan.total_rows().is_some();
         is_known.then(|| self.told_matches()).transpose()
