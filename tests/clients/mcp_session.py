@@ -29,7 +29,7 @@ from mcp.shared.exceptions import MCPError
 from marketplace import REQUEST_SECONDS_MAX, Marketplace
 
 SLUG = "tpch-orders"
-TOOLS = ["search_datasets", "describe_dataset", "sample_rows", "estimate_cost", "query_rows"]
+TOOLS = ["search_datasets", "describe_dataset", "sample_rows", "estimate_cost", "query_rows", "aggregate_rows"]
 # How the client connects, and the revision that both sides then speak.
 MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
 INVALID_PARAMS = -32602

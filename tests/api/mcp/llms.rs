@@ -16,9 +16,14 @@ fn leads_to_api_tools_and_datasets() {
     assert!(answer.header("Cache-Control").unwrap().starts_with("public"));
     let text = answer.text();
     assert!(text.starts_with("# mercato\n\n> "), "{text}");
-    for word in
-        ["/mcp)", "query_rows", "X-Api-Key", "5.00 EUR", "100 free queries", "`cities`, 6 rows. Some cities"]
-    {
+    for word in [
+        "/mcp)",
+        "query_rows, aggregate_rows",
+        "X-Api-Key",
+        "5.00 EUR",
+        "100 free queries",
+        "`cities`, 6 rows. Some cities",
+    ] {
         assert!(text.contains(word), "{word}: {text}");
     }
     for link in links(&text) {

@@ -1,5 +1,6 @@
 //! The Model Context Protocol over raw HTTP: revisions, refusals, hostile messages, tools and money.
 
+mod aggregates;
 mod hostile;
 mod limits;
 mod llms;

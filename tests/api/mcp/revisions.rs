@@ -26,12 +26,20 @@ fn discovers_versions_and_capabilities_without_handshake() {
 }
 
 #[test]
-fn lists_five_tools_in_both_eras() {
+fn lists_six_tools_in_both_eras() {
     let site = Site::with_cities();
     let newest = answered(&site.send(&stateless("tools/list", json!({}))))["result"].clone();
     let names: Vec<&str> =
         newest["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["search_datasets", "describe_dataset", "sample_rows", "estimate_cost", "query_rows"]);
+    let expected = [
+        "search_datasets",
+        "describe_dataset",
+        "sample_rows",
+        "estimate_cost",
+        "query_rows",
+        "aggregate_rows",
+    ];
+    assert_eq!(names, expected);
     assert_eq!((&newest["resultType"], &newest["cacheScope"]), (&json!("complete"), &json!("public")));
     assert!(newest["ttlMs"].as_u64().unwrap() > 0 && newest.get("nextCursor").is_none());
     let older = answered(&site.send(&legacy("tools/list", &json!({}))))["result"].clone();

@@ -10,7 +10,8 @@ use mercato_catalog::UPDATE_FREQUENCIES;
 use mercato_format::statistics::{BINS_MAX, FREQUENT_MAX};
 use mercato_ledger::limits::USAGE_DAYS_MAX;
 use mercato_query::{
-    AGGREGATES_MAX, COLUMNS_NAMED_MAX, CONDITIONS_MAX, GROUP_COLUMNS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX,
+    AGGREGATES_MAX, COLUMNS_NAMED_MAX, CONDITIONS_MAX, FACETS_MAX, GROUP_COLUMNS_MAX, LIMIT_DEFAULT,
+    LIST_VALUES_MAX,
 };
 use mercato_search::limits::{RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX};
 use serde_json::Value;
@@ -97,6 +98,9 @@ fn bounds_schemas_by_constants_of_modules() {
         ("DatasetList.results maxItems", LIST_LIMIT_MAX),
         ("DatasetList.limit default", LIST_LIMIT_DEFAULT),
         ("DatasetList.limit maximum", LIST_LIMIT_MAX),
+        ("Estimate.facets maxProperties", FACETS_MAX as u64),
+        ("Estimate.facets.additionalProperties maxItems", FREQUENT_MAX as u64),
+        ("EstimateBody.facets maxItems", FACETS_MAX as u64),
         ("Filter.$and maxItems", CONDITIONS_MAX as u64),
         ("Filter.$or maxItems", CONDITIONS_MAX as u64),
         ("GroupBy maxItems", GROUP_COLUMNS_MAX as u64),

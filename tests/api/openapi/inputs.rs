@@ -22,7 +22,8 @@ fn owned(names: impl IntoIterator<Item = &'static str>) -> BTreeSet<String> {
 }
 
 /// Names that a handler reads and that its list of known names leaves out.
-const UNTOLD: [(&str, &str); 2] = [("queryDatasetByUrl", "format"), ("estimateQuery", "for")];
+const UNTOLD: [(&str, &str); 3] =
+    [("queryDatasetByUrl", "format"), ("estimateQuery", "for"), ("estimateQuery", "facets")];
 
 /// The described names that a handler lists.
 fn told(operation: Operation, described: impl IntoIterator<Item = &'static str>) -> BTreeSet<String> {

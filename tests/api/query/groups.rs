@@ -190,6 +190,25 @@ fn estimates_tell_no_aggregate() {
     }
 }
 
+/// Who cannot pay for all groups that there may be is refused before the condition shows.
+#[test]
+fn conditions_tell_nothing_to_who_cannot_pay() {
+    let site = site_with(13, "");
+    let key = site.paying_key(3);
+    let outcomes = [2, 1_000_000].map(|least| {
+        let body = format!(
+            r#"{{"groupBy": ["name"], "aggregates": {{"n": {{"op": "count"}}}}, "having": {{"n_min": {least}}}}}"#
+        );
+        let told = |answer: Answer| {
+            let (status, code, details) = refused(&answer);
+            (status, code, details["shortfall"].clone())
+        };
+        (told(site.query("cities", &key, &body)), told(stream(&site, &key, "text/csv", &body)))
+    });
+    assert_eq!(outcomes[0], outcomes[1]);
+    assert_eq!((outcomes[0].0.0, outcomes[0].1.0), (402, 402));
+}
+
 #[test]
 fn refuses_questions_that_do_not_fit() {
     let site = site_with(6, "");

@@ -1,6 +1,7 @@
 //! Pages of rows over HTTP.
 
 mod counts;
+mod facets;
 mod faults;
 mod formats;
 mod groups;

@@ -2,6 +2,7 @@
 //! null after NaN, as in every order. Groups are formed of codes, and extremes, quantiles and distinct values found in them.
 
 use mercato_format::order::{float_key, integer_of};
+use mercato_format::statistics::Stored;
 use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
 
@@ -160,6 +161,31 @@ impl<'t> Coded<'t> {
                 Some(entry.saturating_add(if is_null { *null_step } else { 0 }))
             }
             _ => None,
+        }
+    }
+
+    /// The code of a value as statistics hold it: a number, or a reference to a text.
+    pub(super) fn code_of_stored(&self, stored: Stored) -> Option<u128> {
+        let double = || u64::try_from(stored).ok().map(f64::from_bits);
+        match (&self.form, &self.data) {
+            (Form::Integers { smallest, .. }, _) => Some(stored.wrapping_sub(*smallest).cast_unsigned()),
+            (Form::Floats { smallest, .. }, _) => float_key(double()?).checked_sub(*smallest).map(u128::from),
+            (_, ColumnData::Texts(texts)) => texts.ranks?.get(usize::try_from(stored).ok()?).map(u128::from),
+            (_, ColumnData::Dictionary(dictionary)) => {
+                let entries: u32 = self.values.try_into().ok()?;
+                let is_below = |entry: u32| match self.is_float {
+                    true => Some(float_key(dictionary.float(entry)?) < float_key(double()?)),
+                    // Texts refer to their entry.
+                    false => Some(dictionary.integer(entry).unwrap_or(entry.into()) < stored),
+                };
+                let (mut low, mut high) = (0, entries);
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if is_below(middle)? { low = middle + 1 } else { high = middle }
+                }
+                (low < entries).then_some(low.into())
+            }
+            (_, ColumnData::Numbers(_)) => None,
         }
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct GroupPlan<'t> {
     pub(super) outputs: Vec<Output>,
     /// The columns of the answer: first the keys, then the aggregates.
     pub(super) columns: Vec<ResultColumn>,
-    pub(super) having: Option<Expression>,
+    pub(crate) having: Option<Expression>,
     /// The column of the answer that sorts it.
     pub(super) sort: Option<usize>,
     /// Rows that a group must have.

@@ -2,13 +2,15 @@
 //! everything behind it, from JSON to streams, works as for rows.
 //!
 //! `group_plan` checks a group query against the schema. `scan` puts the rows into groups, whose `measure`s go by; `from_order`
-//! does without rows where a column's order knows. `answer` sorts the groups and makes the table.
+//! does without rows where a column's order knows. `answer` sorts the groups and makes the table. `facets` counts values that are
+//! public anyway.
 
 mod answer;
 mod block;
 mod bucket;
 mod cells;
 mod coded;
+pub(crate) mod facets;
 mod float_sum;
 mod from_order;
 pub(crate) mod group_plan;
@@ -20,6 +22,7 @@ use crate::work_limit::{SearchError, Stop};
 use mercato_format::FormatError;
 
 pub use answer::{GroupRows, count_groups, group};
+pub use facets::{ValueCount, facets};
 
 /// Limit of groups of a query.
 pub const GROUPS_MAX: u32 = 1_000_000;

@@ -72,7 +72,7 @@ pub(super) fn group_rows(
 }
 
 /// The blocks of some rows, in file order.
-fn each_block(
+pub(super) fn each_block(
     rows: &Rows<'_>,
     part: std::ops::Range<u32>,
     work: &dyn WorkLimit,

@@ -14,6 +14,7 @@ use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::groups::GroupRows;
+use crate::groups::facets::public_columns;
 use crate::groups::group_plan::{GroupPlan, plan_groups};
 use crate::plan::matcher::Node;
 use crate::plan::position::Position;
@@ -94,6 +95,8 @@ pub struct Plan<'t> {
     pub(crate) counts_exactly: bool,
     /// The groups that are wanted instead of the rows that match.
     pub(crate) groups: Option<GroupPlan<'t>>,
+    /// Columns whose public values are to be counted.
+    pub(crate) facets: Vec<usize>,
     /// The groups whose table this is.
     cursors: Option<&'t GroupRows>,
     columns: Vec<usize>,
@@ -122,6 +125,7 @@ pub fn plan<'t>(
             keep(sort_column(request, table).map_err(|error| vec![error]), &mut errors),
         ),
     };
+    let facets = public_columns(request, table, &mut errors)?;
     let filter = match request.filters.as_ref().map(|filters| resolve(table, filters, work)) {
         None => Filter::All,
         Some(Ok(filter)) => filter,
@@ -153,6 +157,7 @@ pub fn plan<'t>(
         limit: request.limit,
         counts_exactly: request.counts_exactly,
         groups,
+        facets,
         cursors: None,
         columns: columns.unwrap_or_default(),
         query_hash,
@@ -270,6 +275,7 @@ impl<'t> Plan<'t> {
             limit: groups.limit(),
             counts_exactly: false,
             groups: None,
+            facets: Vec::new(),
             cursors: Some(groups),
             columns: (0..table.columns().len()).collect(),
             query_hash: 0,
@@ -308,6 +314,12 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn is_grouped(&self) -> bool {
         self.groups.is_some()
+    }
+
+    /// Whether groups have to fulfil a condition, so that how many there are tells of aggregates.
+    #[must_use]
+    pub fn has_group_condition(&self) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.having.is_some())
     }
 
     /// What the answer is a view of: the filters in a canonical form, and the groups.

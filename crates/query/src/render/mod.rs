@@ -33,6 +33,7 @@ pub use mercato_base::marks::RowMark;
 pub use mercato_format::RenderedLengths;
 pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
+pub(crate) use statistics::write_statistics_value;
 pub use statistics::{write_column_statistics, write_statistics};
 pub use xlsx::{XLSX_ROWS_MAX, XLSX_VERSION, XlsxEncoder, render_xlsx};
 pub use years::has_expanded_years;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use mercato_format::encode::{push_date, push_decimal, push_timestamp, push_wide};
-use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
+use mercato_format::statistics::{NumberSummary, QUANTILES, Stored, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FloatWidth, FormatError, Table};
 
@@ -41,6 +41,21 @@ pub fn write_column_statistics(table: &Table, column: usize, out: &mut Vec<u8>) 
     };
     ColumnWriter { table, column, meta, statistics: &statistics, complete }.write(out)?;
     Ok(complete)
+}
+
+/// Appends a value of a column as statistics hold it.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub(crate) fn write_statistics_value(
+    table: &Table,
+    column: usize,
+    value: Stored,
+    out: &mut Vec<u8>,
+) -> Result<(), FormatError> {
+    let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
+    let statistics = &ColumnStatistics::default();
+    ColumnWriter { table, column, meta, statistics, complete: false }.push_value(out, value)
 }
 
 /// The encoding of the numbers of a column.
@@ -130,14 +145,19 @@ impl ColumnWriter<'_> {
         out.push(b'[');
         for (number, frequent) in frequent.iter().enumerate() {
             out.extend_from_slice(if number == 0 { b"{\"value\":" } else { b",{\"value\":" });
-            match u32::try_from(frequent.value) {
-                Ok(reference) if self.meta.kind == ColumnKind::Text => self.push_text(out, reference)?,
-                _ => push_number(out, self.form(), frequent.value),
-            }
+            self.push_value(out, frequent.value)?;
             member(out, "count", |out| push_wide(out, frequent.count.into()));
             out.push(b'}');
         }
         out.push(b']');
+        Ok(())
+    }
+
+    fn push_value(&self, out: &mut Vec<u8>, value: Stored) -> Result<(), FormatError> {
+        match u32::try_from(value) {
+            Ok(reference) if self.meta.kind == ColumnKind::Text => self.push_text(out, reference)?,
+            _ => push_number(out, self.form(), value),
+        }
         Ok(())
     }
 

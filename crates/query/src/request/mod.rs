@@ -20,6 +20,8 @@ use crate::request::validation_error::{ValidationError, pointer_to};
 
 /// Default page size.
 pub const LIMIT_DEFAULT: u64 = 100;
+/// Limit of columns whose values an estimate counts.
+pub const FACETS_MAX: usize = 8;
 /// Limit of columns in a request.
 pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
@@ -57,6 +59,8 @@ pub struct QueryRequest {
     pub(crate) groups: Option<GroupRequest>,
     /// Rows that a group must have to be in the answer.
     pub(crate) group_rows_min: u64,
+    /// Columns whose public values an estimate counts.
+    pub(crate) facets: Vec<String>,
     purpose: Purpose,
 }
 

@@ -6,7 +6,7 @@ use crate::request::filter_parser::parse_filters;
 use crate::request::groups::{read_aggregates, read_keys};
 use crate::request::json::Json;
 use crate::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
-use crate::request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
+use crate::request::{COLUMNS_NAMED_MAX, FACETS_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
 use mercato_base::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, quoted, whole_number};
 
 /// Limit of members in a body. Every member but the first of each field is an error, and errors have a lower limit.
@@ -28,6 +28,8 @@ const FIELDS: [&str; 12] = [
 ];
 /// The field of an estimate with its purpose.
 const PURPOSE: &str = "for";
+/// The field of an estimate with the columns whose values are counted.
+const FACETS: &str = "facets";
 /// The only field allowed beside the purpose `download`.
 const VERSION: &str = "version";
 
@@ -104,7 +106,8 @@ impl Reader {
                 ));
             } else if name == PURPOSE && self.stream_limit_max.is_some() {
                 // Already read.
-            } else if !FIELDS.contains(&name.as_str()) {
+            } else if !(FIELDS.contains(&name.as_str()) || name == FACETS && self.stream_limit_max.is_some())
+            {
                 let error =
                     ValidationError::new(Reason::UnknownField, &pointer, NAME_UNKNOWN, "leave it out");
                 self.errors.push(error.with_names(&name, FIELDS.into_iter()));
@@ -184,7 +187,15 @@ impl Reader {
                     return Err(errors);
                 }
             }
-            "columns" => self.request.columns = column_names(pointer, value)?,
+            "columns" => {
+                let hint =
+                    "send a list of column names such as [\"id\", \"price\"]; leave it out for all columns";
+                self.request.columns = column_names(pointer, value, COLUMNS_NAMED_MAX, hint)?;
+            }
+            FACETS => {
+                let hint = &format!("send a list of at most {FACETS_MAX} column names such as [\"status\"]");
+                self.request.facets = column_names(pointer, value, FACETS_MAX, hint)?;
+            }
             "groupBy" | "aggregates" | "having" => self.group_field(name, pointer, value)?,
             "limit" => self.request.limit = integer(pointer, value, 1, self.limit_max).map_err(one)?,
             "offset" => self.request.offset = integer(pointer, value, 0, u64::MAX).map_err(one)?,
@@ -251,14 +262,18 @@ fn one_of<T: Copy>(
     })
 }
 
-fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<ValidationError>> {
-    let hint = "send a list of column names such as [\"id\", \"price\"]; leave it out for all columns";
+fn column_names(
+    pointer: &str,
+    value: Json<'_>,
+    names_max: usize,
+    hint: &str,
+) -> Result<Vec<String>, Vec<ValidationError>> {
     let Some(items) = value.items() else {
         let message = format!("expected a list, found {}", value.type_name());
         return Err(vec![ValidationError::new(Reason::WrongType, pointer, message, hint)]);
     };
-    if items.len() > COLUMNS_NAMED_MAX {
-        let (most, found) = (grouped(COLUMNS_NAMED_MAX as u64), grouped(items.len() as u64));
+    if items.len() > names_max {
+        let (most, found) = (grouped(names_max as u64), grouped(items.len() as u64));
         let message = format!("expected at most {most} names, found {found}");
         return Err(vec![ValidationError::new(Reason::OutOfRange, pointer, message, hint)]);
     }

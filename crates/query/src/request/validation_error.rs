@@ -37,6 +37,8 @@ pub enum Reason {
     FilterTooLarge,
     /// The column has no sort index, and the sort is too large for memory.
     SortNotIndexed,
+    /// The statistics of the column tell no frequent values.
+    NoPublicValues,
     CursorInvalid,
     /// The cursor belongs to another query.
     CursorQueryMismatch,
@@ -67,6 +69,7 @@ impl Reason {
             Reason::FilterTooDeep => "FILTER_TOO_DEEP",
             Reason::FilterTooLarge => "FILTER_TOO_LARGE",
             Reason::SortNotIndexed => "SORT_NOT_INDEXED",
+            Reason::NoPublicValues => "NO_PUBLIC_VALUES",
             Reason::CursorInvalid => "CURSOR_INVALID",
             Reason::CursorQueryMismatch => "CURSOR_QUERY_MISMATCH",
             Reason::CursorExpired => "CURSOR_EXPIRED",

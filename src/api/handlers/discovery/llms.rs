@@ -51,7 +51,7 @@ fn document(app: &App, snapshot: &Snapshot, base: &str) -> String {
          free queries a month of at most {} each, which are used before its credits. An estimate is free and says the cost before.\n\n\
          ## For agents\n\n\
          - [MCP]({base}/mcp): Model Context Protocol over HTTP (POST). Tools: search_datasets, describe_dataset, \
-         sample_rows, estimate_cost, query_rows.\n\
+         sample_rows, estimate_cost, query_rows, aggregate_rows.\n\
          - [OpenAPI]({base}/api/v1/openapi.json): every path of the HTTP API, with examples.\n\
          - [Search]({base}/api/v1/datasets/search?q=energy): datasets for a question, in English or Italian.\n\
          - [All datasets]({base}/api/v1/datasets?limit=100): the list as JSON, a page at a time.\n\

@@ -7,7 +7,9 @@ use crate::api::processor_limit::ProcessorLimit;
 use crate::limits::api::COUNT_TOLD_MAX;
 use mercato_catalog::{DatasetVersion, FormatError};
 use mercato_ledger::{Receipt, ViewRows, Viewed};
-use mercato_query::{Count, GROUPS_MAX, GroupError, GroupRows, Page, Plan, QueryRequest, SearchError};
+use mercato_query::{
+    Count, GROUPS_MAX, GroupError, GroupRows, Page, Plan, QueryRequest, SearchError, ValueCount,
+};
 use mercato_web::{ApiError, ErrorKind};
 
 /// A query with its plan. A version whose file turns out damaged is taken out of service.
@@ -91,7 +93,13 @@ impl<'q> CheckedQuery<'q> {
         counted.map_err(|error| self.failed(error))
     }
 
-    /// The same where an index knows them or the request wants them counted.
+    /// The public values of the columns of `facets` with their counts, as far as an answer tells them that costs nothing.
+    pub fn told_facets(&self) -> Result<Vec<(String, Vec<ValueCount>)>, ApiError> {
+        mercato_query::facets(&self.plan, COUNT_TOLD_MAX, self.app.selections.as_ref())
+            .map_err(|error| self.not_grouped(error))
+    }
+
+    /// The matches where an index knows them or the request wants them counted.
     pub fn told_total(&self) -> Result<Option<Count>, ApiError> {
         let is_known = self.plan.counts_exactly() || self.plan.total_rows().is_some();
         is_known.then(|| self.told_matches()).transpose()
@@ -104,12 +112,13 @@ impl<'q> CheckedQuery<'q> {
         page.total_rows.map(|total| Count::up_to(total, most))
     }
 
-    /// The rows of a page whose number, or absence, would tell more of the matches than is told for nothing. They have to be
-    /// affordable as a whole before any is looked for.
+    /// The rows of a page whose number, or absence, would tell more of the matches or of aggregates than is told for nothing.
+    /// They have to be affordable as a whole before any is looked for.
     pub fn rows_behind_told(&self) -> Option<u64> {
         let (offset, limit) = (self.plan.offset(), self.plan.limit());
         let is_behind = offset > 0 && offset.saturating_add(limit) > COUNT_TOLD_MAX;
-        (is_behind && !self.is_public()).then(|| self.rows_at_most())
+        let tells = (is_behind && !self.is_public()) || self.plan.has_group_condition();
+        tells.then(|| self.rows_at_most())
     }
 
     /// Whether the number of rows is public. That of groups is not.

@@ -3,6 +3,7 @@
 use crate::api::books_errors::from_books;
 use crate::api::credits::with_credits;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::api::app::App;
 use crate::api::context::Incoming;
@@ -15,7 +16,7 @@ use crate::api::processor_limit::ProcessorLimit;
 use crate::api::route::{Guard, Route, Work};
 use mercato_ledger::{Spending, ViewRows};
 use mercato_people::Caller;
-use mercato_query::Purpose;
+use mercato_query::{Purpose, ValueCount};
 use mercato_web::{ApiError, Method, Response};
 
 /// Paths of this file.
@@ -32,6 +33,22 @@ struct EstimateData {
     credits_required: u64,
     credits_available: u64,
     affordable: bool,
+    #[serde(skip_serializing_if = "Facets::is_empty")]
+    facets: Facets,
+}
+
+/// Columns with the counts of their public values, in the order of the request.
+#[derive(Default)]
+struct Facets(Vec<(String, Vec<Facet>)>);
+
+/// A value with its count, or the fewest that it can be.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Facet {
+    value: Box<RawValue>,
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count_at_least: Option<u64>,
 }
 
 fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -48,18 +65,18 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let asked = asked.or_all_faults(&dataset, &work)?;
     let dataset = dataset_version::with_cursor(app, dataset, &asked);
     let version = dataset_version::of_query(&dataset, &asked, request.now(), &work)?;
-    let (rows, spending, view) = match asked.purpose() {
+    let (rows, spending, view, facets) = match asked.purpose() {
         Purpose::Download => {
             verified(&app.catalog, dataset.slug(), &version)?;
             let rows = ToldRows { at_most: version.table.row_count().into(), at_least: None };
-            (rows, Spending::Download, viewed(dataset.slug(), &version, "", ViewRows::All))
+            (rows, Spending::Download, viewed(dataset.slug(), &version, "", ViewRows::All), Facets::default())
         }
         Purpose::Page | Purpose::Stream => {
             let query = CheckedQuery::new(app, dataset.slug(), &version, &asked, &work)?;
             let (rows, limit) = (query.told_rows()?, query.plan().limit());
             let is_whole = query.plan().is_from_start() && rows.at_least.is_none() && rows.at_most < limit;
             let of_view = if is_whole { ViewRows::All } else { ViewRows::Some };
-            (rows, Spending::Rows { limit }, query.viewed(of_view))
+            (rows, Spending::Rows { limit }, query.viewed(of_view), Facets::of(query.told_facets()?)?)
         }
     };
     let Caller { account, key } = request.context.caller()?;
@@ -75,6 +92,31 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         credits_required: estimate.credits_required,
         credits_available: estimate.credits_available,
         affordable: estimate.affordable,
+        facets,
     })?;
     Ok(with_credits(response, 0, account.credits()))
+}
+
+impl Facets {
+    fn of(told: Vec<(String, Vec<ValueCount>)>) -> Result<Self, ApiError> {
+        let facet = |ValueCount { json, count }| -> serde_json::Result<Facet> {
+            let value = serde_json::from_slice(&json)?;
+            Ok(Facet { value, count: count.exact(), count_at_least: count.at_least() })
+        };
+        let of_column = |(name, values): (String, Vec<ValueCount>)| {
+            Ok((name, values.into_iter().map(facet).collect::<serde_json::Result<_>>()?))
+        };
+        let columns: serde_json::Result<_> = told.into_iter().map(of_column).collect();
+        columns.map(Self).map_err(|error| ApiError::internal(error.to_string()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Facets {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, values)| (name, values)))
+    }
 }

@@ -167,13 +167,20 @@ pub fn with_notes(response: Response, notes: &RenderNotes) -> Response {
 
 /// Warns of groups that have too few rows for the seller.
 pub fn with_left_out(response: Response, groups: u64) -> Response {
-    match groups {
-        0 => response,
-        groups => response.with_warning(format!(
-            "{} left out, because the seller offers only groups with more rows",
-            if groups == 1 { "1 group was".to_owned() } else { format!("{} groups were", grouped(groups)) }
-        )),
+    match left_out_warning(groups) {
+        Some(warning) => response.with_warning(warning),
+        None => response,
     }
+}
+
+/// The warning of groups that were left out, if there are any.
+pub fn left_out_warning(groups: u64) -> Option<String> {
+    let were = match groups {
+        0 => return None,
+        1 => "1 group was".to_owned(),
+        groups => format!("{} groups were", grouped(groups)),
+    };
+    Some(format!("{were} left out, because the seller offers only groups with more rows"))
 }
 
 /// The warning of numbers that were replaced by null, if there are any.

@@ -145,11 +145,13 @@ impl SetAside {
         let free_queries = app.ledger.free_plan().queries_for(limit);
         if query.plan().is_grouped() {
             let groups = query.groups()?;
-            let view =
-                buyer.view_of(app, query.viewed(ViewRows::Some), groups.count()).map_err(from_books)?;
-            let charge = buyer.charge(groups.count(), free_queries, slug, claimed, view);
+            // Neither a refusal nor the head tells how many groups fulfil a condition.
+            let is_told = !query.plan().has_group_condition();
+            let most = if is_told { groups.count() } else { query.rows_at_most() };
+            let view = buyer.view_of(app, query.viewed(ViewRows::Some), most).map_err(from_books)?;
+            let charge = buyer.charge(most, free_queries, slug, claimed, view);
             let reservation = app.ledger.reserve(&charge).map_err(from_books)?;
-            let total = Some(Count::up_to(groups.total(), COUNT_TOLD_MAX));
+            let total = is_told.then(|| Count::up_to(groups.total(), COUNT_TOLD_MAX));
             return Ok(Self { reservation, total, groups: Some(groups) });
         }
         let total = query.told_total()?;

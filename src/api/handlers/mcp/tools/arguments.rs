@@ -58,10 +58,14 @@ impl Arguments {
         text
     }
 
+    /// Whether a member is there that is not read yet; `null` counts as absent.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(present, value)| present == name && value.get() != "null")
+    }
+
     /// The argument `slug`, without which no tool but the search can do anything. Its absence is a fault.
     pub(super) fn slug(&mut self) -> String {
-        let is_there = self.members.iter().any(|(name, value)| name == "slug" && value.get() != "null");
-        if !is_there {
+        if !self.has("slug") {
             let message = "the argument is required";
             self.refuse("MISSING", "slug", message, "send the slug of a dataset; search_datasets finds them");
         }

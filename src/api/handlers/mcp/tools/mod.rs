@@ -3,6 +3,7 @@
 //!
 //! Calls the functions of the API. Does not depend on messages of the protocol.
 
+mod aggregate;
 mod arguments;
 mod describe;
 mod estimate;
@@ -44,12 +45,13 @@ pub(super) struct Tool {
 }
 
 /// In the order of the list.
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool { name: "search_datasets", run: search::run },
     Tool { name: "describe_dataset", run: describe::run },
     Tool { name: "sample_rows", run: sample::run },
     Tool { name: "estimate_cost", run: estimate::run },
     Tool { name: "query_rows", run: query::run },
+    Tool { name: "aggregate_rows", run: aggregate::run },
 ];
 
 /// The result of a tool.
@@ -220,7 +222,7 @@ mod tests {
             listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names, TOOLS.map(|tool| tool.name));
         // Models read the list before every conversation.
-        assert!(list().unwrap().get().len() < 12_000, "{}", list().unwrap().get().len());
+        assert!(list().unwrap().get().len() < 13_500, "{}", list().unwrap().get().len());
         for tool in listed.as_array().unwrap() {
             for schema in ["inputSchema", "outputSchema"] {
                 assert_eq!(tool[schema]["type"], "object", "{}", tool["name"]);
@@ -243,6 +245,7 @@ mod tests {
             (2, "limit", api::SAMPLE_ROW_COUNT_MAX.into(), mcp::SAMPLE_ROWS_DEFAULT),
             (3, "limit", api::QUERY_LIMIT_MAX, mcp::QUERY_ROWS_DEFAULT),
             (4, "limit", api::QUERY_LIMIT_MAX, mcp::QUERY_ROWS_DEFAULT),
+            (5, "limit", api::QUERY_LIMIT_MAX, mcp::QUERY_ROWS_DEFAULT),
         ] {
             let property = property(tool, name);
             assert_eq!(
@@ -251,7 +254,11 @@ mod tests {
                 "{name}"
             );
         }
-        assert_eq!(property(4, "maxCredits")["default"], mcp::CREDITS_DEFAULT);
+        for tool in [4, 5] {
+            assert_eq!(property(tool, "maxCredits")["default"], mcp::CREDITS_DEFAULT);
+        }
+        assert_eq!(property(5, "groupBy")["maxItems"], mercato_query::GROUP_COLUMNS_MAX);
+        assert_eq!(property(5, "aggregates")["maxProperties"], mercato_query::AGGREGATES_MAX);
         assert_eq!(property(0, "tags")["maxItems"], mcp::TAGS_MAX);
         assert_eq!(property(0, "query")["maxLength"], search::QUESTION_CHARS_MAX);
         assert!(property(4, "filters")["description"].as_str().unwrap().contains("between contains"));

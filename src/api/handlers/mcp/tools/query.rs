@@ -1,4 +1,4 @@
-//! `query_rows`: a page of rows, charged once, never above the caller's ceiling.
+//! `query_rows`, and the sale that `aggregate_rows` shares: a page, charged once, never above the caller's ceiling.
 
 use crate::api::books_errors::from_books;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use crate::api::handlers::catalog::dataset_answer::may_read;
 use crate::api::handlers::catalog::dataset_version;
 use crate::api::handlers::query::checked_query::CheckedQuery;
 use crate::api::handlers::query::credits_warning::credits_warnings;
+use crate::api::handlers::query::page_answer::left_out_warning;
 use crate::api::handlers::query::price::Price;
 use crate::api::handlers::query::query_input::{Asked, Wanted, claim};
 use crate::api::handlers::query::sale::{Buyer, Offer};
@@ -20,7 +21,7 @@ use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
 use mercato_base::words::{counted, grouped};
 use mercato_ledger::{Receipt, Spending};
 use mercato_people::Caller;
-use mercato_query::{Count, Page};
+use mercato_query::{Count, GroupRows, Page, Unlimited};
 use mercato_web::{ApiError, ErrorKind};
 
 /// The arguments that are fields of a query.
@@ -45,12 +46,29 @@ struct Tail<'a> {
     warnings: Vec<String>,
 }
 
+/// What a tool sells.
+pub(super) struct Goods {
+    /// The arguments that are fields of a query.
+    pub(super) fields: &'static [&'static str],
+    /// The word for one of them.
+    pub(super) unit: &'static str,
+}
+
+pub(super) fn run(app: &App, request: &mut Incoming, arguments: Arguments) -> Result<Output, ApiError> {
+    sell(app, request, arguments, &Goods { fields: &QUERY, unit: "row" })
+}
+
 /// The stops of a query, forward only: arguments, key, dataset, credit, rows, ceiling, encoding, charge.
-pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
+pub(super) fn sell(
+    app: &App,
+    request: &mut Incoming,
+    mut arguments: Arguments,
+    goods: &Goods,
+) -> Result<Output, ApiError> {
     let slug = arguments.slug();
     let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
     let once = arguments.text("idempotencyKey");
-    let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
+    let body = arguments.body(goods.fields, QUERY_ROWS_DEFAULT);
     arguments.finish()?;
     let caller = super::caller(app, request)?;
     let dataset = super::dataset(app, request, &slug)?;
@@ -72,30 +90,16 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let version = &claimed.version;
     let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked, &work)?;
     let (query, plan) = (offer.query(), offer.query().plan());
-    let now = request.now();
-    let refuse_above_ceiling = |rows: u64| {
-        let cost = app
-            .ledger
-            .estimate(&account, Some(&key), rows, Spending::Rows { limit: plan.limit() }, now)
-            .map_err(from_books)?;
-        refuse_above(ceiling, cost.credits_required)
-    };
-    if let Some(rows) = query.rows_behind_told().filter(|_| !claimed.is_paid) {
-        refuse_above_ceiling(rows)?;
-    }
-    offer.refuse_unaffordable()?;
-    let page = query.page()?;
-    let found = page.rows.len();
-    if !claimed.is_paid {
-        refuse_above_ceiling(found.try_into().unwrap_or(u64::MAX))?;
-    }
-    let rows = Rows::encode(&version.table, plan.columns(), &page.rows, |error| query.damaged(error))?;
+    let page = below_ceiling(app, buyer, &offer, claimed.is_paid, ceiling)?;
+    let table = page.table(&version.table);
+    let rows = Rows::encode(table, plan.columns(), &page.rows, |error| query.damaged(error))?;
     let next_cursor = cursor_after(query, &page, rows.count)?;
     let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
     let (receipt, durable) = offer.charge(&page, rows.count)?.complete()?;
     let total = query.total_of(&page, &receipt);
     request.context.log.rows = Some(charged_rows);
     request.context.log.credits = Some(receipt.charged);
+    let left_out = left_out_warning(page.groups.as_deref().map_or(0, GroupRows::left_out));
     let credits_warnings = credits_warnings(app, &account, &receipt.caps, receipt.remaining);
     let tail = Tail {
         slug: dataset.slug(),
@@ -108,30 +112,67 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
         credits_remaining: receipt.remaining,
         free_queries_remaining: app.ledger.free_queries_remaining(&account, request.now()),
         replayed: receipt.replayed,
-        warnings: rows.warnings().into_iter().chain(credits_warnings).collect(),
+        warnings: rows.warnings().into_iter().chain(left_out).chain(credits_warnings).collect(),
     };
-    let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
+    let output = Output::free(&tail, in_words(&tail, goods.unit, page.rows.len(), &receipt))?;
     let credits = Some((receipt.charged, receipt.remaining));
     Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
+}
+
+/// The page, unless it costs more than the ceiling. A refusal is free, so it tells of groups only what an estimate tells:
+/// how many fulfil `having` or follow a cursor depends on aggregates, which are for sale.
+fn below_ceiling(
+    app: &App,
+    buyer: Buyer<'_>,
+    offer: &Offer<'_>,
+    is_paid: bool,
+    ceiling: u64,
+) -> Result<Page, ApiError> {
+    let query = offer.query();
+    let spending = Spending::Rows { limit: query.plan().limit() };
+    let cost = |rows: u64| {
+        let cost = app.ledger.estimate(buyer.account, buyer.key, rows, spending, buyer.at);
+        cost.map(|cost| cost.credits_required).map_err(from_books)
+    };
+    if !is_paid {
+        if let Some(rows) = query.rows_behind_told() {
+            refuse_above(ceiling, cost(rows)?, false)?;
+        }
+        if query.plan().is_grouped() && cost(query.rows_at_most())? > ceiling {
+            let told = query.told_rows()?;
+            refuse_above(ceiling, cost(told.at_most)?, told.at_least.is_some())?;
+        }
+    }
+    offer.refuse_unaffordable()?;
+    let page = query.page()?;
+    if !is_paid {
+        refuse_above(ceiling, cost(page.rows.len().try_into().unwrap_or(u64::MAX))?, false)?;
+    }
+    Ok(page)
 }
 
 /// The cursor behind the rows that are sent, which may be fewer than were found.
 fn cursor_after(query: &CheckedQuery<'_>, page: &Page, sent: usize) -> Result<Option<String>, ApiError> {
     match page.rows.get(..sent).and_then(<[u32]>::last) {
         Some(last) if sent < page.rows.len() => {
-            query.plan().cursor_after(*last).map(Some).map_err(|error| query.damaged(&error))
+            let cursor = match &page.groups {
+                Some(groups) => groups.plan(&Unlimited).cursor_after(*last),
+                None => query.plan().cursor_after(*last),
+            };
+            cursor.map(Some).map_err(|error| query.damaged(&error))
         }
         _ => Ok(page.next_cursor.clone()),
     }
 }
 
 /// Refuses a call that would cost more than its caller wants to pay.
-fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
+fn refuse_above(ceiling: u64, cost: u64, is_bound: bool) -> Result<(), ApiError> {
     if cost <= ceiling {
         return Ok(());
     }
     let message = format!(
-        "this call would cost {} ({} EUR without VAT), above maxCredits {}; nothing was charged for it",
+        "this call would cost {}{} ({} EUR without VAT), above maxCredits {}; nothing was charged for it",
+        if is_bound { "up to " } else { "" },
         counted(cost, "credit"),
         Price::of(cost).eur(),
         grouped(ceiling),
@@ -144,8 +185,8 @@ fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
         .with_fact("maxCredits", ceiling))
 }
 
-fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
-    let rows = counted(tail.rows_returned.try_into().unwrap_or(u64::MAX), "row");
+fn in_words(tail: &Tail<'_>, unit: &str, found: usize, receipt: &Receipt) -> String {
+    let rows = counted(tail.rows_returned.try_into().unwrap_or(u64::MAX), unit);
     let total = match (tail.total_rows, tail.total_rows_at_least) {
         (Some(total), _) => format!(" ({} match)", grouped(total)),
         (None, Some(least)) => format!(" (more than {} match)", grouped(least)),
@@ -158,7 +199,7 @@ fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
     };
     let cut = if tail.rows_returned < found {
         format!(
-            " Cut to {} bytes of rows: name fewer columns for more of them.",
+            " Cut to {} bytes of {unit}s: name fewer columns for more of them.",
             grouped(ROWS_BYTES_MAX as u64)
         )
     } else {
@@ -181,10 +222,11 @@ mod tests {
 
     #[test]
     fn refuses_cost_above_ceiling_and_names_it() {
-        assert!(refuse_above(10, 10).is_ok() && refuse_above(0, 0).is_ok());
-        let refusal = refuse_above(1_000, 2_500).unwrap_err();
+        assert!(refuse_above(10, 10, false).is_ok() && refuse_above(0, 0, true).is_ok());
+        let refusal = refuse_above(1_000, 2_500, false).unwrap_err();
         assert_eq!(refusal.kind(), ErrorKind::NoCredits);
         assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
         assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");
+        assert!(refuse_above(0, 9, true).unwrap_err().message().contains("would cost up to 9 credits"));
     }
 }
