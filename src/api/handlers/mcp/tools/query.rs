@@ -136,7 +136,7 @@ fn below_ceiling(
     };
     if !is_paid {
         if let Some(rows) = query.rows_behind_told() {
-            refuse_above(ceiling, cost(rows)?, false)?;
+            refuse_above(ceiling, cost(rows)?, query.plan().has_group_condition())?;
         }
         if query.plan().is_grouped() && cost(query.rows_at_most())? > ceiling {
             let told = query.told_rows()?;
