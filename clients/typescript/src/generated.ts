@@ -322,6 +322,15 @@ export interface Estimate {
   creditsAvailable: number;
   /** Whether the account can pay for it. */
   affordable: boolean;
+  /** For each column of `facets` its public frequent values that match, most frequent first. */
+  facets?: Record<string, Array<{
+    /** As in the statistics. */
+    value: string | number | boolean;
+    /** Rows that match the filters and have it; null above 10,000, unless nothing is filtered. */
+    count: number | null;
+    /** In the place of `count`. */
+    countAtLeast?: number;
+  }>>;
 }
 
 /** The request to estimate. */
@@ -352,6 +361,8 @@ export interface EstimateBody {
   count?: "exact" | null;
   /** What is to be estimated. */
   for?: "page" | "stream" | "download" | null;
+  /** Columns with `topValues` in the statistics, whose values are counted under the filters; null for none. */
+  facets?: Array<string> | null;
 }
 
 /** Conditions by column; all must hold. `c_min` and `c_max` are bounds of the column `c`, unless a column is really called so; `$$x` is the column `$x`. At most 5 levels, 100 conditions and 10,000 values in a list. NULL matches only `null` and `isNull`; NaN matches no comparison and is found by `isNaN`. */

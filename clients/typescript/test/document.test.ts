@@ -45,7 +45,7 @@ const UNSENT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getSample: { format: "rows arrive as objects" },
   streamDataset: { "Last-Event-ID": "rows are counted, so a resumption needs no id", "If-Match": "rows have no tag", count: "no total is shown" },
   queryDataset: { "If-Match": "rows have no tag", count: "`Query.count` counts for nothing" },
-  estimateQuery: { count: "an estimate counts anyway" },
+  estimateQuery: { count: "an estimate counts anyway", facets: "they are for pages on which people narrow a dataset down" },
   downloadDataset: {
     "If-Range": "would buy another file; If-Match refuses it", "If-Modified-Since": "the tag is stronger", "If-Unmodified-Since": "the tag is stronger",
   },

@@ -117,7 +117,7 @@ ESTIMATE_QUERY = Operation(
     "estimateQuery", "POST", "/api/v1/datasets/{slug}/query/estimate",
     (),
     (),
-    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count', 'for'),
+    ('filters', 'columns', 'groupBy', 'aggregates', 'having', 'limit', 'offset', 'sortBy', 'sortDirection', 'version', 'cursor', 'count', 'for', 'facets'),
 )
 
 STREAM_DATASET = Operation(
@@ -545,6 +545,7 @@ class Estimate(_EstimateRequired, total=False):
     """What a query would cost."""
 
     rowsAtLeast: int
+    facets: dict[str, Any]
 
 
 class Limit(TypedDict):
