@@ -43,6 +43,7 @@ NO_PARAMETER = {
     "groupBy": "`group_by` (test_groups.py)",
     "aggregates": "`agg`",
     "having": "`group_by`",
+    "facets": "they are for pages on which people narrow a dataset down",
 }
 """Parameters and fields that are no parameter of a method, and where they went."""
 
