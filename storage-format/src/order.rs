@@ -25,6 +25,23 @@ pub fn wide_key(value: i128) -> u128 {
     value.cast_unsigned() ^ (1 << 127)
 }
 
+/// The integer of a key of a column whose integers have `width` bytes; `None` for a key that is too wide.
+#[inline]
+#[must_use]
+pub fn number_of(key: u128, width: u8) -> Option<i128> {
+    match width {
+        16 => Some((key ^ (1 << 127)).cast_signed()),
+        _ => u64::try_from(key).ok().map(|key| integer_of(key).into()),
+    }
+}
+
+/// The double of a key.
+#[inline]
+#[must_use]
+pub fn float_of(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key ^ (1 << 63) } else { !key })
+}
+
 /// The key of a double.
 #[inline]
 #[must_use]
@@ -55,6 +72,7 @@ mod tests {
         ];
         assert!(ordered.windows(2).all(|pair| float_key(pair[0]) < float_key(pair[1])));
         assert_eq!(float_key(-0.0), float_key(0.0));
+        assert!(ordered.iter().all(|value| float_of(float_key(*value)) == *value));
         assert!(float_key(f64::INFINITY) < float_key(f64::NAN));
         assert_eq!(float_key(-f64::NAN), NAN_KEY);
     }
@@ -64,6 +82,13 @@ mod tests {
         let ordered = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(ordered.windows(2).all(|pair| integer_key(pair[0]) < integer_key(pair[1])));
         assert!(ordered.iter().all(|value| integer_of(integer_key(*value)) == *value));
+        assert!(
+            ordered.iter().all(|value| number_of(integer_key(*value).into(), 8) == Some((*value).into()))
+        );
+        assert_eq!(number_of(1 << 64, 8), None);
+        assert!(
+            [i128::MIN, -1, i128::MAX].iter().all(|value| number_of(wide_key(*value), 16) == Some(*value))
+        );
         assert!(
             wide_key(i128::MIN) < wide_key(-1)
                 && wide_key(-1) < wide_key(0)

@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::checksum::checksum;
+use crate::column::ColumnData;
 use crate::column::bits::{self, WIDE_PADDING, bit_width, code_width, packed_bytes};
 use crate::column::view::ColumnSections;
-use crate::column::{ColumnData, ZONE_ROWS};
 use crate::column_record::{ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};
 use crate::layout::{take, u32_at, u64_at};
-use crate::order::integer_of;
+use crate::order::number_of;
 use crate::reader::{Table, get_or_try_init};
 use crate::section::{SectionKind, SectionRecord};
 
@@ -171,18 +171,9 @@ pub(crate) fn plain_packing(data: &ColumnData<'_>, has_nulls: bool) -> Packing {
     let (base, width) = match data {
         ColumnData::Dictionary(data) => (0, code_width(data.entries, has_nulls)),
         ColumnData::Numbers(data) if data.is_float() => (0, 64),
-        ColumnData::Numbers(data) => {
-            let zones = (0..data.values.len().div_ceil(ZONE_ROWS)).filter_map(|zone| data.zones.get(zone));
-            let (smallest, largest) =
-                zones.fold((u128::MAX, 0), |(smallest, largest): (u128, u128), zone| {
-                    (smallest.min(zone.smallest), largest.max(zone.largest))
-                });
-            match largest.checked_sub(smallest) {
-                None => (0, 0),
-                Some(range) if data.width == 16 => ((smallest ^ (1 << 127)).cast_signed(), bit_width(range)),
-                Some(range) => (integer_of(u64::try_from(smallest).unwrap_or(0)).into(), bit_width(range)),
-            }
-        }
+        ColumnData::Numbers(data) => data.zones.extremes().map_or((0, 0), |(smallest, largest)| {
+            (number_of(smallest, data.width).unwrap_or(0), bit_width(largest.saturating_sub(smallest)))
+        }),
         ColumnData::Texts(_) => (0, 0),
     };
     Packing { base, width, block_base_width: 0 }

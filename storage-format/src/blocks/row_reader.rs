@@ -47,7 +47,6 @@ struct WantedColumn<'t> {
     place: usize,
     number: usize,
     column: BlockColumn,
-    block_rows: u32,
     symbols: Option<&'t Symbols>,
 }
 
@@ -70,7 +69,7 @@ impl<'t> RowReader<'t> {
                 _ => None,
             };
             cells.push(CellValues::empty(column.form));
-            let wanted = WantedColumn { place, number, column, block_rows: group.block_rows, symbols };
+            let wanted = WantedColumn { place, number, column, symbols };
             match groups.iter_mut().find(|found| found.group.columns == group.columns) {
                 Some(found) => found.columns.push(wanted),
                 None => {
@@ -104,7 +103,8 @@ impl<'t> RowReader<'t> {
                     &mut self.copies,
                     &mut self.runs,
                 )?);
-                let copies = Copies { blocks: &self.copies, runs: &self.runs, rows: copied };
+                let block_rows = wanted.group.block_rows;
+                let copies = Copies { blocks: &self.copies, runs: &self.runs, rows: copied, block_rows };
                 for column in &wanted.columns {
                     let cells = self.cells.get_mut(column.place);
                     let read = cells.and_then(|cells| column.read(&copies, cells));
@@ -181,6 +181,7 @@ struct Copies<'a> {
     blocks: &'a [u8],
     runs: &'a [Run],
     rows: &'a [u32],
+    block_rows: u32,
 }
 
 impl<'a> Copies<'a> {
@@ -190,6 +191,12 @@ impl<'a> Copies<'a> {
         self.runs.iter().map(move |run| Some((run, rows.get(run.rows.clone())?, blocks.get(run.at..)?)))
     }
 
+    /// The place of a row in its block.
+    #[inline]
+    fn place(&self, row: u32) -> usize {
+        (row & (self.block_rows - 1)) as usize
+    }
+
     /// Appends the items at position `at` of each block, of at most 64 bits each, to which the block's base is added;
     /// `None` when the bytes end before.
     #[inline]
@@ -197,7 +204,6 @@ impl<'a> Copies<'a> {
         &self,
         at: usize,
         packing: Packing,
-        block_rows: u32,
         out: &mut Vec<T>,
         convert: impl Fn(u64) -> T,
     ) -> Option<()> {
@@ -218,7 +224,7 @@ impl<'a> Copies<'a> {
                 continue;
             }
             for (row, slot) in rows.iter().zip(out) {
-                let item = bits::get(items, (row & (block_rows - 1)) as usize, width)?;
+                let item = bits::get(items, self.place(*row), width)?;
                 *slot = convert(base.wrapping_add(item));
             }
         }
@@ -229,19 +235,15 @@ impl<'a> Copies<'a> {
 impl WantedColumn<'_> {
     /// Appends the cells of rows; `None` when a block is damaged.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "codes have 32 bits at most, and narrow numbers 64")]
     fn read(&self, copies: &Copies<'_>, cells: &mut CellValues) -> Option<()> {
         let BlockColumn { packing, at, .. } = self.column;
         match cells {
-            CellValues::Codes(codes) =>
-            {
-                #[expect(clippy::cast_possible_truncation, reason = "a code has at most 32 bits")]
-                copies.items(at, packing, self.block_rows, codes, |code| code as u32)
-            }
+            CellValues::Codes(codes) => copies.items(at, packing, codes, |code| code as u32),
             CellValues::Numbers { values, valid } => {
-                #[expect(clippy::cast_possible_truncation, reason = "the column's numbers are 64 bits wide")]
                 let base = packing.base as i64;
                 let value = |delta: u64| base.wrapping_add(delta.cast_signed());
-                copies.items(at, packing, self.block_rows, values, value)?;
+                copies.items(at, packing, values, value)?;
                 self.read_validity(copies, valid)
             }
             CellValues::Wide { values, valid } => {
@@ -250,7 +252,7 @@ impl WantedColumn<'_> {
                     let block_base = bits::get_wide(block.get(at..)?, 0, packing.block_base_width)?;
                     let items = block.get(at + bits::packed_bytes(1, packing.block_base_width)..)?;
                     for row in rows {
-                        let place = (row & (self.block_rows - 1)) as usize;
+                        let place = copies.place(*row);
                         let delta = block_base.wrapping_add(bits::get_wide(items, place, packing.width)?);
                         values.push(packing.base.wrapping_add(delta.cast_signed()));
                     }
@@ -271,9 +273,9 @@ impl WantedColumn<'_> {
         let mut at = spans.last().map_or(0, |(_, end)| *end);
         for run in copies.each() {
             let (run, rows, padded) = run?;
-            let mut texts = Block { padded, len: run.len }.texts(&self.column, self.block_rows)?;
+            let mut texts = Block { padded, len: run.len }.texts(&self.column, copies.block_rows)?;
             for row in rows {
-                let packed = texts.get((row & (self.block_rows - 1)) as usize)?;
+                let packed = texts.get(copies.place(*row))?;
                 let end = put_packed_json(symbols, packed, json, at)?;
                 spans.push((at, end));
                 at = end;
@@ -287,7 +289,7 @@ impl WantedColumn<'_> {
         match self.column.validity {
             Some(at) => {
                 let packing = Packing { width: 1, ..Packing::default() };
-                copies.items(at, packing, self.block_rows, valid, |bit| bit == 1)
+                copies.items(at, packing, valid, |bit| bit == 1)
             }
             None => {
                 valid.resize(valid.len() + copies.rows.len(), true);

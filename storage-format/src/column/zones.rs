@@ -47,6 +47,15 @@ impl<'a> Zones<'a> {
         Zones { bytes }
     }
 
+    /// The smallest and the largest key of all zones; `None` when no row has a value other than NaN.
+    #[must_use]
+    pub fn extremes(&self) -> Option<(u128, u128)> {
+        let zones = (0..).map_while(|zone| self.get(zone)).filter(|zone| zone.smallest <= zone.largest);
+        zones
+            .map(|zone| (zone.smallest, zone.largest))
+            .reduce(|(low, high), (smallest, largest)| (low.min(smallest), high.max(largest)))
+    }
+
     /// Zone number `index`; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Zone> {

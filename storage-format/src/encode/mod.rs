@@ -261,19 +261,23 @@ fn push_long(out: &mut Vec<u8>, value: u64, digits: usize) {
     out.extend_from_slice(text);
 }
 
-/// Year, month and day of a day number. 128-bit arithmetic prevents overflow.
-fn civil(days: i64) -> (i64, u64, u64) {
-    let shifted = i128::from(days) + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
+/// Days of the 400 years after which the calendar repeats.
+const CYCLE_DAYS: i64 = 146_097;
+
+/// Year, month and day of a day number. Cycles are split off first, so that no sum overflows.
+#[inline]
+#[must_use]
+pub fn civil(days: i64) -> (i64, u64, u64) {
+    let shifted = days.rem_euclid(CYCLE_DAYS) + 719_468;
+    let era = days.div_euclid(CYCLE_DAYS) + shifted / CYCLE_DAYS;
+    let day_of_era = shifted % CYCLE_DAYS;
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i128::from(month <= 2);
-    let small = |value: i128| u64::try_from(value).unwrap_or(0);
-    (i64::try_from(year).unwrap_or(0), small(month), small(day))
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month.cast_unsigned(), day.cast_unsigned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::frequent::stored_of;
 use super::{ColumnStatistics, NumberSummary, Stored, float_of, stored_float};
-use crate::column::{ColumnData, Dictionary, Numbers, ZONE_ROWS};
+use crate::column::{ColumnData, Dictionary, Numbers};
 use crate::error::FormatError;
 use crate::reader::Table;
 use crate::schema::ColumnKind;
@@ -45,14 +45,7 @@ fn of_dictionary(data: &Dictionary<'_>, kind: ColumnKind) -> Option<(Stored, Sto
 
 /// The extremes of the zones; `None` when an infinity hides the largest or smallest number.
 fn of_zones(data: &Numbers<'_>) -> Option<(Stored, Stored)> {
-    let zones = (0..data.values.len().div_ceil(ZONE_ROWS)).filter_map(|zone| data.zones.get(zone));
-    let some = zones.filter(|zone| zone.smallest <= zone.largest);
-    let (smallest, largest) = some.fold((u128::MAX, 0), |(smallest, largest), zone| {
-        (zone.smallest.min(smallest), zone.largest.max(largest))
-    });
-    if smallest > largest {
-        return None;
-    }
+    let (smallest, largest) = data.zones.extremes()?;
     let pair = (stored_of(data, smallest)?, stored_of(data, largest)?);
     (!data.is_float() || float_of(pair.0) <= float_of(pair.1)).then_some(pair)
 }

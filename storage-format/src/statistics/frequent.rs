@@ -2,7 +2,7 @@
 
 use super::{FREQUENT_MAX, Frequent, Stored};
 use crate::column::{Numbers, Texts};
-use crate::order::{float_key, integer_of};
+use crate::order::{float_of, number_of};
 
 /// Ranks whose keys are fetched together, so that their cache misses overlap.
 const BLOCK_RANKS: u32 = 512;
@@ -65,16 +65,11 @@ pub(super) fn of_numbers(column: &Numbers<'_>) -> Option<Option<Vec<Frequent>>> 
 
 /// The number of an order key; `None` for NaN and infinities.
 pub(super) fn stored_of(column: &Numbers<'_>, key: u128) -> Option<Stored> {
-    if column.width == 16 {
-        return Some((key ^ (1 << 127)).cast_signed());
-    }
-    let key = u64::try_from(key).ok()?;
     if !column.is_float() {
-        return Some(integer_of(key).into());
+        return number_of(key, column.width);
     }
-    let finite = float_key(f64::MIN)..=float_key(f64::MAX);
-    let bits = if key >> 63 == 1 { key ^ (1 << 63) } else { !key };
-    finite.contains(&key).then(|| bits.into())
+    let value = float_of(u64::try_from(key).ok()?);
+    value.is_finite().then(|| value.to_bits().into())
 }
 
 /// The most frequent texts. Each row has the first rank of its run, so the sorted distinct ranks give the length of

@@ -10,7 +10,7 @@ use crate::encode::{
 };
 use crate::error::FormatError;
 use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
-use crate::order::{float_key, integer_key, wide_key};
+use crate::order::{float_key, integer_key, number_of, wide_key};
 use crate::packed_numbers::{FRAME_RECORD_SIZE, pack_zone};
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
@@ -187,7 +187,8 @@ impl NumberSet {
         match self {
             NumberSet::Hash(seen) => seen.into_iter().collect(),
             NumberSet::Bits { bits, count } => {
-                let smallest = value_of_key(source.width, source.stats.smallest);
+                let width = u8::try_from(source.width).unwrap_or(8);
+                let smallest = number_of(source.stats.smallest, width).unwrap_or(0);
                 let mut values = Vec::with_capacity(count);
                 for (number, word) in (0i128..).zip(bits) {
                     values.extend(
@@ -197,14 +198,6 @@ impl NumberSet {
                 values
             }
         }
-    }
-}
-
-fn value_of_key(width: usize, key: u128) -> i128 {
-    if width == 16 {
-        (key ^ (1 << 127)).cast_signed()
-    } else {
-        crate::order::integer_of(u64::try_from(key).unwrap_or(u64::MAX)).into()
     }
 }
 

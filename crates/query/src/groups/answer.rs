@@ -76,7 +76,7 @@ pub fn group(plan: &Plan<'_>, selections: &dyn Selections) -> Result<GroupRows, 
 }
 
 /// Counts the groups that a request would return, told exactly up to `most`, and how many they are at most, where that is
-/// told. A condition on groups is not evaluated: its outcome is for sale.
+/// told. `having` is not evaluated, because only a paid answer may tell which groups fulfil it.
 ///
 /// # Errors
 /// As [`group`].

@@ -1,6 +1,8 @@
 //! Buckets of values: periods of the calendar in UTC, and widths of numbers. A bucket has a number, and numbers ascend as
 //! values do.
 
+use mercato_format::encode::civil;
+
 use crate::request::groups::Period;
 
 /// Days of the 400 years after which the calendar repeats.
@@ -84,16 +86,11 @@ fn number(period: Period, value: i64, units_of_day: i64) -> i64 {
     }
 }
 
-/// Months from January of the year 0 to that of a day since 1970-01-01. Years begin in March, so that the odd day is their
-/// last one.
+/// Months from January of the year 0 to that of a day since 1970-01-01.
 #[inline]
 fn month_of_day(day: i64) -> i64 {
-    let (cycles, day) = (day.div_euclid(CYCLE_DAYS), day.rem_euclid(CYCLE_DAYS) + CYCLE_OFFSET_DAYS);
-    let (more_cycles, day) = (day / CYCLE_DAYS, day % CYCLE_DAYS);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    (year + 400 * (cycles + more_cycles)) * MONTHS + march_month + 2
+    let (year, month, _) = civil(day);
+    year * MONTHS + month.cast_signed() - 1
 }
 
 /// Days from 1970-01-01 to the first of a month.

@@ -1,7 +1,7 @@
 //! A column as codes: unsigned integers that ascend as its values, or buckets of values, do. NaN comes after all values and
 //! null after NaN, as in every order. Groups are formed of codes, and extremes, quantiles and distinct values found in them.
 
-use mercato_format::order::{float_key, integer_of};
+use mercato_format::order::{float_key, float_of, number_of};
 use mercato_format::statistics::Stored;
 use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
@@ -115,7 +115,7 @@ impl<'t> Coded<'t> {
             (ColumnData::Texts(texts), _) => (Form::Stored { null_step: 1 }, texts.valid_ranks().into()),
             (ColumnData::Numbers(_), _) if is_float => floats(&data, bucket).ok_or_else(damaged)?,
             (ColumnData::Numbers(numbers), _) => {
-                integers(&data, numbers.width == 16, bucket).ok_or_else(damaged)?
+                integers(&data, numbers.width, bucket).ok_or_else(damaged)?
             }
         };
         Ok(Coded { table, column, data, is_float, form, values })
@@ -205,19 +205,15 @@ impl<'t> Coded<'t> {
 
     fn codes<C: Code>(&self, block: &Block<'_>, scratch: &mut Scratch, out: &mut Vec<C>) -> Option<()> {
         match (&self.form, &self.data) {
-            (Form::Stored { null_step }, ColumnData::Dictionary(dictionary)) => {
-                block.codes(&dictionary.codes, &mut scratch.codes)?;
-                let (null, step) = (dictionary.entries, *null_step);
-                out.extend(
-                    scratch.codes.iter().map(|code| C::of_u32(code + if *code == null { step } else { 0 })),
-                );
-            }
-            (Form::Stored { null_step }, ColumnData::Texts(texts)) => {
-                block.codes(&texts.ranks?, &mut scratch.codes)?;
-                let (null, step) = (texts.valid_ranks(), *null_step);
-                out.extend(
-                    scratch.codes.iter().map(|code| C::of_u32(code + if *code == null { step } else { 0 })),
-                );
+            (Form::Stored { null_step }, data) => {
+                let (stored, null) = match data {
+                    ColumnData::Dictionary(dictionary) => (dictionary.codes, dictionary.entries),
+                    ColumnData::Texts(texts) => (texts.ranks?, texts.valid_ranks()),
+                    ColumnData::Numbers(_) => return None,
+                };
+                block.codes(&stored, &mut scratch.codes)?;
+                let code = |code: u32| C::of_u32(code + if code == null { *null_step } else { 0 });
+                out.extend(scratch.codes.iter().map(|stored| code(*stored)));
             }
             (Form::Mapped { codes, .. }, ColumnData::Dictionary(dictionary)) => {
                 block.codes(&dictionary.codes, &mut scratch.codes)?;
@@ -296,7 +292,7 @@ impl<'t> Coded<'t> {
             }
             Form::Floats { smallest, .. } => {
                 let key = smallest.checked_add(u64::try_from(code).ok()?)?;
-                Some(Cell::Float(float_of_key(key)))
+                Some(Cell::Float(float_of(key)))
             }
             Form::Stored { .. } => {
                 let code = u32::try_from(code).ok()?;
@@ -311,11 +307,6 @@ impl<'t> Coded<'t> {
             }
         }
     }
-}
-
-/// The double of an order key.
-pub(super) fn float_of_key(key: u64) -> f64 {
-    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }
 
 fn text_cell(json: &[u8]) -> Option<Cell> {
@@ -366,24 +357,12 @@ fn mapped(dictionary: &Dictionary<'_>, bucket: Bucket, is_float: bool) -> Option
     Some((Form::Mapped { codes, starts }, buckets.into()))
 }
 
-/// The smallest and the largest order key of a column; `None` without values.
-pub(super) fn extreme_keys(data: &ColumnData<'_>) -> Option<(u128, u128)> {
-    let zones = (0..).map_while(|zone| data.zones().get(zone));
-    zones
-        .filter(|zone| zone.smallest <= zone.largest)
-        .map(|zone| (zone.smallest, zone.largest))
-        .reduce(|(low, high), (smallest, largest)| (low.min(smallest), high.max(largest)))
-}
-
-fn integers(data: &ColumnData<'_>, is_wide: bool, bucket: Option<Bucket>) -> Option<(Form, u128)> {
-    let Some((smallest, largest)) = extreme_keys(data) else {
+fn integers(data: &ColumnData<'_>, width: u8, bucket: Option<Bucket>) -> Option<(Form, u128)> {
+    let Some((smallest, largest)) = data.zones().extremes() else {
         return Some((Form::Integers { smallest: 0, bucket }, 0));
     };
     let number = |key: u128| {
-        let value = match is_wide {
-            true => (key ^ (1 << 127)).cast_signed(),
-            false => integer_of(u64::try_from(key).ok()?).into(),
-        };
+        let value = number_of(key, width)?;
         Some(bucket.map_or(value, |bucket| bucket.number(value)))
     };
     let (smallest, largest) = (number(smallest)?, number(largest)?);
@@ -392,12 +371,12 @@ fn integers(data: &ColumnData<'_>, is_wide: bool, bucket: Option<Bucket>) -> Opt
 }
 
 fn floats(data: &ColumnData<'_>, bucket: Option<Bucket>) -> Option<(Form, u128)> {
-    let Some((smallest, largest)) = extreme_keys(data) else {
+    let Some((smallest, largest)) = data.zones().extremes() else {
         return Some((Form::Floats { smallest: 0, bucket }, 0));
     };
     let start = |key: u128| {
         let key = u64::try_from(key).ok()?;
-        Some(bucket.map_or(key, |bucket| float_key(bucket.float_start(float_of_key(key)))))
+        Some(bucket.map_or(key, |bucket| float_key(bucket.float_start(float_of(key)))))
     };
     let (smallest, largest) = (start(smallest)?, start(largest)?);
     Some((Form::Floats { smallest, bucket }, u128::from(largest.checked_sub(smallest)?) + 1))

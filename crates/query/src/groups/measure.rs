@@ -83,7 +83,7 @@ impl<'t> Source<'t> {
                     |code| dictionary.float(code).map(|value| i128::from(value.to_bits().cast_signed()));
                 let number = |code| if is_float { float_bits(code) } else { dictionary.integer(code) };
                 let wide: Option<Vec<i128>> = (0..dictionary.entries).map(number).collect();
-                // A dictionary of texts has no numbers, and only its nulls are looked at.
+                // Entries that are texts have no numbers. Then only `count` reads the column, and looks at nulls.
                 let wide = wide.unwrap_or_default();
                 match wide.iter().map(|value| i64::try_from(*value).ok()).collect() {
                     Some(narrow) => Entries::Narrow(narrow),

@@ -29,12 +29,9 @@ fn extremes(data: &ColumnData<'_>) -> Option<(i64, i64)> {
             Some((column.integer(0)?.try_into().ok()?, column.integer(last)?.try_into().ok()?))
         }
         ColumnData::Numbers(_) => {
-            let (mut low, mut high) = (u128::MAX, 0);
-            for zone in (0..).map_while(|zone| data.zones().get(zone)) {
-                (low, high) = (low.min(zone.smallest), high.max(zone.largest));
-            }
+            let Some((low, high)) = data.zones().extremes() else { return Some((0, 0)) };
             let value = |key: u128| Some(integer_of(u64::try_from(key).ok()?));
-            if low > high { Some((0, 0)) } else { value(low).zip(value(high)) }
+            value(low).zip(value(high))
         }
         ColumnData::Texts(_) => None,
     }

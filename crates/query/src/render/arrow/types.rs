@@ -2,6 +2,7 @@
 //! largest value. It is the same for every page, stream and download of a version.
 
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, TimeUnit as ArrowUnit};
+use mercato_format::order::number_of;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, FloatWidth, TimeUnit};
 
 use crate::render::limits::{
@@ -204,21 +205,13 @@ fn extremes(data: &ColumnData<'_>) -> Option<Option<(i128, i128)>> {
             None => Some(None),
             Some(last) => Some(Some((column.integer(0)?, column.integer(last)?))),
         },
-        ColumnData::Numbers(column) => {
-            let value = |key: u128| match column.width {
-                16 => Some((key ^ (1 << 127)).cast_signed()),
-                _ => u64::try_from(key).ok().map(|key| i128::from(mercato_format::order::integer_of(key))),
-            };
-            let zones = (0..).map_while(|zone| data.zones().get(zone));
-            let keys = zones
-                .filter(|zone| zone.smallest <= zone.largest)
-                .map(|zone| (zone.smallest, zone.largest))
-                .reduce(|(low, high), (smallest, largest)| (low.min(smallest), high.max(largest)));
-            match keys {
-                None => Some(None),
-                Some((smallest, largest)) => Some(Some((value(smallest)?, value(largest)?))),
+        ColumnData::Numbers(column) => match data.zones().extremes() {
+            None => Some(None),
+            Some((smallest, largest)) => {
+                let value = |key: u128| number_of(key, column.width);
+                Some(Some((value(smallest)?, value(largest)?)))
             }
-        }
+        },
         ColumnData::Texts(_) => None,
     }
 }
